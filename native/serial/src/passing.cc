@@ -15,7 +15,7 @@
 static const size_t kLeastRoom = 4096;
 // Telnet's "interpret as command" (RFC 854): as data it goes twice.
 static const uint8_t kIac = 0xff;
-// Of so many events, each soon after the one before, none was by chance: lines on a wire would need years for it.
+// Of so many events to and fro, each soon after the one before, none was by chance.
 static const int kQuickInRow = 8;
 
 /** Bytes a non-blocking call took, 0..length; `err` where it failed for another reason than being full. */
@@ -42,9 +42,13 @@ void Passing::begin(uv_loop_t* ownLoop, uint8_t* ownSlab, size_t ownSlabSize) {
   awake.begin(loop);
 }
 
-/** After several at once the next is due at once, too; on a wire, and among many lines, it never comes to that. */
-void Passing::linger(double atUs) {
-  quickInRow = atUs - lastUs < Linger::kQuickUs ? quickInRow + 1 : 0;
+/**
+ * Line and sockets in lock step, at once each time: the next is due at once, too. One side that sends and sends is no reason
+ * to stay awake; a core of its own would be gone for as long as it likes.
+ */
+void Passing::linger(bool isFromLine, double atUs) {
+  quickInRow = isFromLine != wasFromLine && atUs - lastUs < Linger::kQuickUs ? quickInRow + 1 : 0;
+  wasFromLine = isFromLine;
   lastUs = atUs;
   if (quickInRow >= kQuickInRow) awake.start();
 }
@@ -190,7 +194,7 @@ void Passing::fromLine(size_t length, double atUs) {
     }
     at++;
   }
-  linger(atUs);
+  linger(true, atUs);
   tellInTime(isUrgent);
 }
 
@@ -258,6 +262,6 @@ void Passing::fromSocket(PassedSocket* socket, int status) {
   used += length;
   const double atUs = nowUs();
   note(Note::fromSocket, socket->id, length, static_cast<double>(taken), atUs);
-  linger(atUs);
+  linger(false, atUs);
   tellInTime(taken < length);
 }

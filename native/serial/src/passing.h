@@ -114,7 +114,7 @@ class Passing {
   void note(Note kind, uint32_t id, size_t length, double value, double atUs);
   void tellInTime(bool isUrgent);
   void end(PassedSocket* socket, int err);
-  void linger(double atUs);
+  void linger(bool isFromLine, double atUs);
 
   PassingLine* line;
   uv_loop_t* loop = nullptr;
@@ -133,5 +133,6 @@ class Passing {
   size_t readMost = SIZE_MAX;
   Linger awake;
   double lastUs = 0;
+  bool wasFromLine = false;
   int quickInRow = 0;
 };

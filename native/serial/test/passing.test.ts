@@ -1,7 +1,9 @@
 /** Bytes that pass between a line and sockets within the addon, and what is told of them. */
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import {
   bench,
@@ -56,6 +58,31 @@ t.test('what goes to and fro at once is waited for awake, for a moment: the loop
   client.write('x')
   await until(() => count === 200)
   t.ok((await turnsOfNothing()) < 2000)
+})
+
+/** Sends a byte each tenth of a millisecond or so, from a thread of its own, and posts how many there were. */
+const SENDER = `
+  const { parentPort, workerData } = require('node:worker_threads')
+  const never = new Int32Array(new SharedArrayBuffer(4))
+  let count = 0
+  for (const endMs = performance.now() + 300; performance.now() < endMs; count++) {
+    require('node:fs').writeSync(workerData, 'x')
+    Atomics.wait(never, 0, 0, 0.05)
+  }
+  parentPort.postMessage(count)`
+
+t.test('a client that sends byte after byte, with no answer between, keeps nobody awake', async (t) => {
+  const { join, pty } = await bench(t)
+  const { client } = await join()
+  const far = heardBy(pty)
+  const turns = () => performance.nodeTiming.uvMetricsInfo.loopCount
+  const sender = new Worker(SENDER, { eval: true, workerData: descriptorOf(client) })
+  await once(sender, 'online')
+  const before = turns()
+  const [count] = await once(sender, 'message')
+  const turned = turns() - before
+  await until(() => far.length === count)
+  t.ok(count > 100 && turned < 8 * count, `${turned} turns for ${count} bytes`)
 })
 
 t.test('what comes now and then is waited for asleep', async (t) => {
