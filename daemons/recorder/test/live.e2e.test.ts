@@ -56,7 +56,10 @@ function watch(t: Test, query: string, headers: Record<string, string> = {}) {
   socket.on('unexpected-response', async (_, reply) =>
     refused.resolve({ status: reply.statusCode ?? 0, body: JSON.parse(await text(reply)) }),
   )
-  socket.on('error', () => {})
+  socket.on('open', () => refused.reject(new Error(`${query} is opened`)))
+  // It comes after a refusal, too, which is known by then.
+  socket.on('error', refused.reject)
+  refused.promise.catch(() => {})
   socket.on('close', (code, reason) => closed.resolve({ code, reason: String(reason) }))
   socket.on('message', (data, isBinary) => {
     if (isBinary) parts.push(data as Buffer)
@@ -147,9 +150,11 @@ t.test('A.authentication.1 a token is taken as bearer, as the password of basic,
 
 t.test('A.authentication.7 a camera that is not allowed is one that does not exist', async (t) => {
   const { token } = await tokenOf()
+  // One id in forty has no letter.
+  const otherCase = /[a-f]/.test(door) ? door.toUpperCase() : `${door}x`
   for (const headers of [headersOf(guard.credentials), headersOf({ token })]) {
     const answers = await Promise.all(
-      [yard, 'ffffffff', door.toUpperCase(), '..'].map((id) => watch(t, `camera=${id}`, headers).refused),
+      [yard, 'ffffffff', otherCase, '..'].map((id) => watch(t, `camera=${id}`, headers).refused),
     )
     const [first, ...others] = answers
     t.match(first, { status: 404, body: { error: 'unknown_camera' } })

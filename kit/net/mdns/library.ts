@@ -185,7 +185,7 @@ export class LibrarySocket extends EventEmitter {
       return void process.nextTick(sent)
     }
     if (isGoodbye(message)) {
-      // An answer that is still held back would announce us again; whoever comes back may say the same at once.
+      // A delayed answer would announce us again, after the goodbye. A daemon that comes back announces itself at once.
       this.#dropHeld()
       this.#sentMs.clear()
       this.#sendNow(bytes)

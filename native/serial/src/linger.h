@@ -1,6 +1,6 @@
 /**
- * Keeps the event loop awake for a moment where the next event is due at once. A core that has fallen asleep takes some tens of
- * microseconds to wake; while an idle handle is active, libuv looks for events without sleeping.
+ * Keeps the event loop awake for a moment when the next event is due at once: a sleeping core takes tens of microseconds to
+ * wake. While an idle handle is active, libuv looks for events without sleeping.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 class Linger {
  public:
-  /** Within this time an answer comes from a program at the other end: on a wire one character takes nearly as long. */
+  /** An answer within this time comes from a program. On a wire, three characters at 115,200 baud take nearly as long. */
   static constexpr double kQuickUs = 300;
   /** The longest that the loop is kept awake for one event. */
   static constexpr double kMostUs = 100;
@@ -24,10 +24,10 @@ class Linger {
     uv_unref(reinterpret_cast<uv_handle_t*>(idle));
   }
 
-  /** The loop does not sleep from now on until something has come, or the time is over. */
-  void start() {
+  /** The loop does not sleep until `kMostUs` after that time. */
+  void start(double fromUs) {
     if (idle == nullptr) return;
-    untilUs = nowUs() + kMostUs;
+    untilUs = fromUs + kMostUs;
     uv_idle_start(idle, onIdle);
   }
 

@@ -15,7 +15,7 @@
 static const size_t kLeastRoom = 4096;
 // Telnet's "interpret as command" (RFC 854): as data it goes twice.
 static const uint8_t kIac = 0xff;
-// Of so many events to and fro, each soon after the one before, none was by chance.
+// So many quick answers in a row, in both directions, do not come about by chance.
 static const int kQuickInRow = 8;
 
 /** Bytes a non-blocking call took, 0..length; `err` where it failed for another reason than being full. */
@@ -43,14 +43,14 @@ void Passing::begin(uv_loop_t* ownLoop, uint8_t* ownSlab, size_t ownSlabSize) {
 }
 
 /**
- * Line and sockets in lock step, at once each time: the next is due at once, too. One side that sends and sends is no reason
- * to stay awake; a core of its own would be gone for as long as it likes.
+ * Stays awake while line and sockets answer each other at once. One side that only sends does not count: it could take a
+ * whole core for as long as it likes.
  */
 void Passing::linger(bool isFromLine, double atUs) {
   quickInRow = isFromLine != wasFromLine && atUs - lastUs < Linger::kQuickUs ? quickInRow + 1 : 0;
   wasFromLine = isFromLine;
   lastUs = atUs;
-  if (quickInRow >= kQuickInRow) awake.start();
+  if (quickInRow >= kQuickInRow) awake.start(atUs);
 }
 
 void Passing::useNotes(double* ownNotes, size_t slots, uint64_t withinMs) {

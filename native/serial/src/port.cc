@@ -237,7 +237,6 @@ void Port::readable() {
     const size_t relayed = relay.pass(to, length);
     wanted = 0;
     emit(Event::bytes, static_cast<double>(length), atUs, relayed);
-    if (poll != nullptr) relay.linger();
   }
   if (err != 0 || isEnd) return lost(err);
   // After POLLERR nothing is armed any more; with nothing said by the read, ask again.

@@ -54,10 +54,6 @@ void Relay::begin(uv_loop_t* ownLoop, uint8_t* ownSlab) {
   awake.begin(loop);
 }
 
-void Relay::linger() {
-  if (isQuick && (isExpecting || isAdmitting)) awake.start();
-}
-
 Failure Relay::join(int fd, uint32_t* id) {
   RelaySocket* socket = nullptr;
   Failure failure = sockets.join(loop, fd, this, &socket);
@@ -81,6 +77,7 @@ void Relay::expect(uint32_t id, ExpectedFrame next) {
   frame = std::move(next);
   askedUs = nowUs();
   isExpecting = frame.length >= frame.begins.size() + kChecksumBytes;
+  if (isQuick) awake.start(askedUs);
 }
 
 void Relay::admit(uint32_t id, uint8_t unit, double atUs) {
@@ -88,6 +85,8 @@ void Relay::admit(uint32_t id, uint8_t unit, double atUs) {
   admittedUnit = unit;
   notBeforeUs = atUs;
   isAdmitting = true;
+  const double now = nowUs();
+  if (isQuick && notBeforeUs < now + Linger::kMostUs) awake.start(now);
 }
 
 void Relay::onSocket(uv_poll_t* handle, int status, int) {
@@ -101,8 +100,7 @@ void Relay::onSocket(uv_poll_t* handle, int status, int) {
     // Bytes from before a reset: with the failed poll libuv stopped watching, and the end is yet to be met.
     if (status < 0) uv_poll_start(handle, UV_READABLE, onSocket);
     const size_t length = static_cast<size_t>(n);
-    relay->line->asked(id, length, relay->sendOn(socket, relay->slab, length));
-    return relay->linger();
+    return relay->line->asked(id, length, relay->sendOn(socket, relay->slab, length));
   }
   // Whoever reads the socket next meets its end, or its failure, again.
   uv_poll_stop(&socket->poll);

@@ -56,8 +56,6 @@ class Relay {
   void end() { isExpecting = isAdmitting = false; }
   /** Takes what was read at once. @returns how many bytes the socket took, the head among them; 0: it is not the frame */
   size_t pass(const uint8_t* bytes, size_t length);
-  /** Where the line answers at once, keeps the loop awake for as long as what is expected or admitted takes. */
-  void linger();
   /** All sockets leave. */
   void stop();
 
@@ -77,8 +75,9 @@ class Relay {
   uint32_t from = 0;
   uint8_t admittedUnit = 0;
   double notBeforeUs = 0;
-  /** When the last question was sent, by whomever, and whether its answer came at once. */
+  /** When the last question had been sent, by whomever. */
   double askedUs = 0;
+  /** The line answered the question before at once: what is expected or admitted now is waited for awake. */
   bool isQuick = false;
   Linger awake;
 };

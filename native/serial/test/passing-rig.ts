@@ -82,11 +82,11 @@ export async function until(isTrue: () => boolean, limitMs = 10_000): Promise<vo
   }
 }
 
-/** Times that the loop of this process turns while nothing happens. */
-export async function turnsOfNothing(): Promise<number> {
+/** How many times the event loop of this process turns until then. */
+export async function turnsUntil(over: Promise<unknown>): Promise<number> {
   const turns = () => performance.nodeTiming.uvMetricsInfo.loopCount
   const before = turns()
-  await sleep(200)
+  await over
   return turns() - before
 }
 

@@ -1,7 +1,6 @@
 /** Bytes that pass between a line and sockets within the addon, and what is told of them. */
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
@@ -13,7 +12,7 @@ import {
   type Member,
   pattern,
   type Told,
-  turnsOfNothing,
+  turnsUntil,
   until,
 } from './passing-rig.ts'
 
@@ -46,7 +45,7 @@ t.test('what passed is told by itself within its time', async (t) => {
   t.match(told, [{ kind: 'socket', taken: 1 }])
 })
 
-t.test('what goes to and fro at once is waited for awake, for a moment: the loop sleeps again by itself', async (t) => {
+t.test('after quick answers in both directions the loop sleeps again by itself', async (t) => {
   const { join, pty } = await bench(t)
   const { client } = await join()
   let count = 0
@@ -57,7 +56,7 @@ t.test('what goes to and fro at once is waited for awake, for a moment: the loop
   })
   client.write('x')
   await until(() => count === 200)
-  t.ok((await turnsOfNothing()) < 2000)
+  t.ok((await turnsUntil(sleep(200))) < 2000)
 })
 
 /** Sends a byte each tenth of a millisecond or so, from a thread of its own, and posts how many there were. */
@@ -71,21 +70,20 @@ const SENDER = `
   }
   parentPort.postMessage(count)`
 
-t.test('a client that sends byte after byte, with no answer between, keeps nobody awake', async (t) => {
+t.test('a client that only sends, byte after byte, does not keep the loop awake', async (t) => {
   const { join, pty } = await bench(t)
   const { client } = await join()
   const far = heardBy(pty)
-  const turns = () => performance.nodeTiming.uvMetricsInfo.loopCount
   const sender = new Worker(SENDER, { eval: true, workerData: descriptorOf(client) })
   await once(sender, 'online')
-  const before = turns()
-  const [count] = await once(sender, 'message')
-  const turned = turns() - before
+  const sent = once(sender, 'message')
+  const turned = await turnsUntil(sent)
+  const [count] = await sent
   await until(() => far.length === count)
   t.ok(count > 100 && turned < 8 * count, `${turned} turns for ${count} bytes`)
 })
 
-t.test('what comes now and then is waited for asleep', async (t) => {
+t.test('the loop sleeps between bytes that come now and then', async (t) => {
   const { join, pty } = await bench(t)
   const heard = heardBy((await join()).client)
   for (let count = 1; count <= 12; count++) {
@@ -93,7 +91,7 @@ t.test('what comes now and then is waited for asleep', async (t) => {
     await until(() => heard.length === count)
     await sleep(2)
   }
-  t.ok((await turnsOfNothing()) < 50)
+  t.ok((await turnsUntil(sleep(200))) < 50)
 })
 
 t.test('what the line sends goes to every socket, and is told once', async (t) => {

@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openPty, PlantroomBinding } from '../index.ts'
-import { descriptorOf, heardBy, turnsOfNothing, until } from './passing-rig.ts'
+import { descriptorOf, heardBy, turnsUntil, until } from './passing-rig.ts'
 
 /** Unit 17 answers a read of one register with 42. */
 const answer = Buffer.from('110302002af858', 'hex')
@@ -200,7 +200,7 @@ t.test('a socket that is paused is not read, and its end is told once it is resu
   t.same(seen, [`asked ${ask().toString('hex')}, sent 0`, 'ended'])
 })
 
-t.test('what a client sent before it reset the connection is told, and then its end', async (t) => {
+t.test('bytes sent before a client reset its connection are reported, and then its end', async (t) => {
   const { client, relay, seen } = await reading(t)
   client.write(ask())
   client.resetAndDestroy()
@@ -208,11 +208,11 @@ t.test('what a client sent before it reset the connection is told, and then its 
   t.same(seen, [`asked ${ask().toString('hex')}, sent 0`, 'ended'])
   seen.length = 0
   relay.resume()
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  t.same(seen, [], 'its end is told once')
+  await sleep(50)
+  t.same(seen, [], 'the end is reported once')
 })
 
-t.test('a line that answers at once is waited for awake, for a moment: the loop sleeps again by itself', async (t) => {
+t.test('after quick answers of the line the loop sleeps again by itself', async (t) => {
   const { expect, heard, pty, relay } = await reading(t)
   for (let count = 1; count <= 20; count++) {
     expect()
@@ -221,10 +221,10 @@ t.test('a line that answers at once is waited for awake, for a moment: the loop 
   }
   expect()
   relay.admit(0x11, 0)
-  t.ok((await turnsOfNothing()) < 2000)
+  t.ok((await turnsUntil(sleep(200))) < 2000)
 })
 
-t.test('a line that answers late is waited for asleep', async (t) => {
+t.test('the loop sleeps while a line that answers late is waited for', async (t) => {
   const { client, expect, heard, pty, relay, seen } = await reading(t)
   for (let count = 1; count <= 3; count++) {
     expect()
@@ -236,7 +236,7 @@ t.test('a line that answers late is waited for asleep', async (t) => {
   client.write(ask())
   await until(() => seen.at(-1) === `asked ${ask().toString('hex')}, sent 8`)
   expect()
-  t.ok((await turnsOfNothing()) < 50)
+  t.ok((await turnsUntil(sleep(200))) < 50)
 })
 
 t.test('a client whose socket is closed is told of its end, although the line has a copy of it', async (t) => {
