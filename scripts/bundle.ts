@@ -162,17 +162,11 @@ const NODE_FLAGS = '--expose-gc --bytecode-old-age=2 --flush-baseline-code --v8-
  * Optimizes only code in real use, not code used at start, since the compilers alone take 9 MB.
  * docs/decisions/idle-memory-and-speed.md has the figures.
  */
-const SPARING_FLAGS = compiledAfter({ feedback: 30, maglev: 4000, turbofan: 40_000 })
-
-/** @param calls of a function before V8 learns its types, and before each compiler takes it */
-function compiledAfter(calls: { feedback: number; maglev: number; turbofan: number }): string {
-  const { feedback, maglev, turbofan } = calls
-  return [
-    `--invocation-count-for-feedback-allocation=${feedback}`,
-    `--invocation-count-for-maglev=${maglev}`,
-    `--invocation-count-for-turbofan=${turbofan}`,
-  ].join(' ')
-}
+const SPARING_FLAGS = [
+  '--invocation-count-for-feedback-allocation=30',
+  '--invocation-count-for-maglev=4000',
+  '--invocation-count-for-turbofan=40000',
+].join(' ')
 
 /**
  * For a controller instead of the sparing ones: V8's own thresholds for compiling. Its start creates a hundred thousand
@@ -184,12 +178,11 @@ function compiledAfter(calls: { feedback: number; maglev: number; turbofan: numb
 const CONTROLLER_FLAGS = '--v8-pool-size=2 --max-semi-space-size=4'
 
 /**
- * For a recorder. What runs for each picture runs some hundred times a second, for weeks: it is compiled sooner than the
- * sparing flags have it. Pictures pass through it, and V8 would mark all of its small heap for them more than once a
- * second; what little lives is collected without waking another thread. docs/decisions/idle-memory-and-speed.md has the
+ * For a recorder, beside the sparing ones: pictures pass through it, and V8 would mark all of its small heap for them more than
+ * once a second. What little lives is collected without waking another thread. docs/decisions/idle-memory-and-speed.md has the
  * figures.
  */
-const RECORDER_FLAGS = `${compiledAfter({ feedback: 8, maglev: 400, turbofan: 3000 })} --no-incremental-marking --max-semi-space-size=2 --single-threaded-gc`
+const RECORDER_FLAGS = `${SPARING_FLAGS} --no-incremental-marking --max-semi-space-size=2 --single-threaded-gc`
 
 /** The command: uses the Node beside it when installed, and the pinned one of node_modules in a checkout. */
 const COMMAND = `#!/bin/sh
