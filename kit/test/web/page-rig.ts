@@ -166,6 +166,8 @@ const AUDITED = LOOKS.filter(({ size, scheme }) => (size.name === 'desk') === (s
 
 async function auditPage(page: Page, t: Test, name: string, folder: string | undefined): Promise<void> {
   await calm(page)
+  // Parts of a page are loaded when they are first shown; until then only its frame is there.
+  await page.locator('h1').first().waitFor({ state: 'attached' })
   for (const { size, scheme } of folder ? LOOKS : AUDITED) {
     await page.setViewportSize(size)
     await page.emulateMedia({ colorScheme: scheme })
