@@ -20,8 +20,9 @@ import { cpuSecondsOf, median, sampleQuantile } from './figures.ts'
 import { listeningUrl } from './listening-url.ts'
 
 const PICTURES_PER_S = 15
-/** Cameras and seconds of one turn of the comparison. */
-const COMPARED = 16
+/** Cameras of each contender. */
+const MANY = 32
+/** Of one turn of the comparison. */
 const TURN_S = 30
 /**
  * What it takes is looked at in these steps until it falls no more: a recorder runs for weeks, and V8 compiles what is
@@ -31,7 +32,6 @@ const STEP_S = 20
 const LEAST_STEPS = 4
 const MOST_STEPS = 18
 const STEADY = 0.97
-const MANY = 32
 const STUCK = 3
 const READING = 7
 /** An account may take 30 frames a minute; the first one begins the decoder. */
@@ -179,7 +179,7 @@ async function percentOf({ pids }: Contender, seconds: number): Promise<number> 
   const used = () => pids.reduce((sum, pid) => sum + cpuSecondsOf(pid), 0)
   const [before, startMs] = [used(), performance.now()]
   await wait(seconds * 1000)
-  return (100 * (used() - before) * 1000) / (performance.now() - startMs) / COMPARED
+  return (100 * (used() - before) * 1000) / (performance.now() - startMs) / MANY
 }
 
 /** Percent of a core for one camera in a turn of one contender. */
@@ -192,7 +192,7 @@ async function turnOf(start: (folder: string) => Contender | Promise<Contender>)
     while (steps.length < LEAST_STEPS || (steps.length < MOST_STEPS && !isSteady()))
       steps.push(await percentOf(contender, STEP_S))
     const percent = await percentOf(contender, TURN_S)
-    if (globSync('**/*.mp4', { cwd: folder }).length < COMPARED) throw new Error('a contender records nothing')
+    if (globSync('**/*.mp4', { cwd: folder }).length < MANY) throw new Error('a contender records nothing')
     return percent
   } finally {
     await contender.stop()
@@ -202,9 +202,9 @@ async function turnOf(start: (folder: string) => Contender | Promise<Contender>)
 
 async function comparedRows(root: string, cameras: Cameras, rounds: number): Promise<string[]> {
   const starts = {
-    ffmpeg: (folder: string) => startFfmpeg(cameras.urls(COMPARED), folder),
-    gstreamer: (folder: string) => startGstreamer(cameras.urls(COMPARED), folder),
-    recorder: (folder: string) => startRecorder(root, cameras.urls(COMPARED), folder),
+    ffmpeg: (folder: string) => startFfmpeg(cameras.urls(MANY), folder),
+    gstreamer: (folder: string) => startGstreamer(cameras.urls(MANY), folder),
+    recorder: (folder: string) => startRecorder(root, cameras.urls(MANY), folder),
   }
   const seen = { ffmpeg: [] as number[], gstreamer: [] as number[], recorder: [] as number[] }
   for (let round = 0; round < rounds; round++) {
@@ -212,10 +212,10 @@ async function comparedRows(root: string, cameras: Cameras, rounds: number): Pro
   }
   const [own, ...others] = [seen.recorder, seen.ffmpeg, seen.gstreamer]
   const ratios = others.map((other) => median(own.map((one, round) => one / (other[round] ?? Number.NaN))))
-  const peers = [`${COMPARED} ffmpeg -c copy`, 'one GStreamer process']
+  const peers = [`${MANY} ffmpeg -c copy`, 'one GStreamer process']
   return ratios.map((ratio, index) => {
     const percents = `${median(own).toFixed(2)} % / ${median(others[index] ?? []).toFixed(2)} % of a core each, ${ratio.toFixed(2)}`
-    return tableRow([`${COMPARED} cameras / ${peers[index]}`, percents, '<= 0.5', ratio <= 0.5 ? 'yes' : 'no'])
+    return tableRow([`${MANY} cameras / ${peers[index]}`, percents, '<= 0.5', ratio <= 0.5 ? 'yes' : 'no'])
   })
 }
 

@@ -110,8 +110,13 @@ function frameRoute(parts: PictureRouteParts): Route {
         return await inTurn(async () => {
           ask.signal.throwIfAborted()
           const picture = await readInTime(parts, record.id, at)
-          await extraction.note(ask, wish)
-          return await make(parts, { account, record, picture, width, signal: ask.signal })
+          // The journal waits for a disk that cameras write to, meanwhile the picture is made.
+          const noted = extraction.note(ask, wish)
+          noted.catch(() => {})
+          const reply = await make(parts, { account, record, picture, width, signal: ask.signal })
+          // Nothing goes out before the journal has it.
+          await noted
+          return reply
         })
       } finally {
         release()

@@ -1,4 +1,5 @@
 /** Assembles the processes that decode. */
+import type { Timer } from '#kit/clock.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { Part } from '#kit/run/parts.ts'
@@ -15,15 +16,22 @@ export interface Pictures {
 }
 
 export function createPictures(context: Context, ledger: Ledger): Pictures {
-  const { processes, queue } = context.config.pictures
+  const { clock } = context
+  const { processes, queue, try_s: tryS } = context.config.pictures
   // Films are bounded by those who play one.
   const films = context.config.playback.masked_streams
   const decoder = decoderOf(context, ledger, { where: 'decoder', queue: processes === 1 ? queue + films : queue })
   const recoder = processes === 1 ? decoder : decoderOf(context, ledger, { where: 'decoder of films', queue: films })
+  let trial: Timer | undefined
   const part: Part = {
     name: 'decoder',
-    start: () => {},
-    stop: async () => void (await Promise.all([decoder.close(), recoder.close()])),
+    start() {
+      if (tryS > 0) trial = clock.after(tryS * 1000, () => decoder.tryOut())
+    },
+    async stop() {
+      trial?.cancel()
+      await Promise.all([decoder.close(), recoder.close()])
+    },
   }
   return { decoder, recoder, part }
 }

@@ -50,6 +50,8 @@ export interface DecoderProcess extends PictureDecoder {
   health(): DecoderHealth
   /** Of the process, while there is one. */
   pid(): number | undefined
+  /** Begins the process and ends it once it is ready, so that what it lacks is known before somebody asks for a picture. */
+  tryOut(): void
   close(): Promise<void>
 }
 
@@ -87,6 +89,7 @@ class Decoder implements DecoderProcess {
   #retryMs = 0
   #crashes = 0
   #isClosed = false
+  #isTrial = false
   #asked = 0
   /** Ends a process that does not say that it is ready, or one that nobody asks any more. */
   #watch: Timer | undefined
@@ -164,6 +167,12 @@ class Decoder implements DecoderProcess {
     }
   }
 
+  tryOut(): void {
+    if (this.#child || this.#isClosed) return
+    this.#isTrial = true
+    this.#begin()
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     for (const job of this.#waiting.splice(0)) job.answer.reject(failed('The recorder ends.'))
@@ -211,7 +220,16 @@ class Decoder implements DecoderProcess {
     this.#decoders = decoders
     this.#encoder = encoder
     if (decoders.h264 === undefined) this.#lacks('no decoder of H.264 is installed')
+    else if (this.#isTrial && !this.#present && this.#waiting.length === 0) this.#dismiss()
     else this.#next()
+    this.#isTrial = false
+  }
+
+  /** Ends a process that has nothing to do, which is no crash. */
+  #dismiss(): void {
+    const child = this.#child
+    this.#child = undefined
+    child?.process.kill('SIGKILL')
   }
 
   #answered(message: WorkerMessage): void {
@@ -255,6 +273,7 @@ class Decoder implements DecoderProcess {
     const { clock, log } = this.#parts
     this.#watch?.cancel()
     this.#child = undefined
+    this.#isTrial = false
     if (!this.#isClosed && this.#fault?.code !== 'decoder_missing') {
       this.#crashes++
       const camera = this.#present?.job.camera
@@ -281,10 +300,7 @@ class Decoder implements DecoderProcess {
     const [job] = this.#waiting.splice(Math.max(0, other), 1)
     this.#watch?.cancel()
     if (!job) {
-      this.#watch = clock.after(limits.idleMs, () => {
-        this.#child = undefined
-        child.process.kill('SIGKILL')
-      })
+      this.#watch = clock.after(limits.idleMs, () => this.#dismiss())
       return
     }
     const timer = clock.after(limits.answerMs, () => child.process.kill('SIGKILL'))

@@ -97,6 +97,14 @@ export const pictures = Type.Object(
       description:
         'how long the process that decodes may take to begin, with its libraries yet to be read from a slow disk',
     }),
+    try_s: Type.Integer({
+      default: 20,
+      minimum: 0,
+      maximum: 3600,
+      unit: 's',
+      description:
+        'so long after its start the recorder tries whether pictures can be decoded, and says so if they cannot; the first picture then waits for no cold disk; 0: not before somebody asks for one',
+    }),
     answer_ms: Type.Integer({
       default: 5000,
       minimum: 500,

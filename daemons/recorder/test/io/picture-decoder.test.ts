@@ -295,3 +295,24 @@ t.test('it is ended while nobody asks, and begun again', async (t) => {
   t.not(decoder.pid(), before)
   t.equal(decoder.health().crashes, 0)
 })
+
+t.test('it is tried out before somebody asks, and ended; who asks meanwhile is served by it', async (t) => {
+  const { decoder, faults } = opened(t)
+  decoder.tryOut()
+  t.equal(decoder.health().state, 'ready', 'it has begun')
+  await until('it is ended', () => decoder.health().state === 'idle')
+  t.match(decoder.health(), { crashes: 0, fault: null, decoders: { h264: String } })
+  decoder.tryOut()
+  const tried = decoder.pid()
+  t.equal(await numberOf(await decoder.picture(wishOf(group), never)), 14)
+  t.equal(decoder.pid(), tried)
+  t.equal(decoder.health().state, 'ready')
+  t.same(faults, [])
+})
+
+t.test('what keeps it from beginning is told though nobody has asked', async (t) => {
+  const { decoder, faults } = opened(t, { startMs: 1 })
+  decoder.tryOut()
+  await until('the fault is told', () => faults.length > 0)
+  t.same(faults, ['decoder_failed'])
+})
