@@ -16,12 +16,14 @@ const FRAMES_OF_ACCOUNT = 30
 /** Seconds between 1900, from where NTP counts, and 1970. */
 const NTP_OFFSET_S = 2_208_988_800
 const TICKS_PER_MS = 90
+/** Milliseconds: the index counts in microseconds, so of what is so near to half of one it may round the other way. */
+const NEAR_HALF = 0.002
 
 /** A file as other programs see it. Epoch milliseconds. */
 interface SeenFile {
   startAt: number
   endAt: number
-  pictures: { number: number; shownAt: number }[]
+  pictures: { number: number; shownAt: number; exactAt: number }[]
 }
 
 interface Course {
@@ -101,7 +103,12 @@ function momentsOf(files: readonly SeenFile[], count: number): number[] {
   const [first, last] = [files[0]?.startAt ?? 0, files.at(-1)?.endAt ?? 0]
   const random = Array.from({ length: count }, () => Math.floor(first - 300 + Math.random() * (last - first + 600)))
   const edges = files.flatMap(({ endAt, startAt }) => [startAt, endAt].map(Math.round).flatMap((at) => [at - 1, at]))
-  return [...random, ...edges]
+  const unclear = files
+    .flatMap(({ endAt, pictures }) => [endAt, ...pictures.map(({ exactAt }) => exactAt)])
+    .filter((ms) => Math.abs((ms % 1) - 0.5) < NEAR_HALF)
+  const isClear = (at: number) =>
+    ![at, frameAt(files, at)?.exactAt].some((one) => unclear.some((ms) => Math.abs(ms - (one ?? 0)) < 1))
+  return [...random, ...edges].filter(isClear)
 }
 
 function frameAt(files: readonly SeenFile[], at: number) {
@@ -129,7 +136,7 @@ async function seen(file: string): Promise<SeenFile> {
     startAt: atOf(0),
     // The last picture is shown as long as the one before it: ffprobe tells what most of them are shown for.
     endAt: 2 * atOf(-1) - atOf(-2),
-    pictures: numbers.map((number, place) => ({ number, shownAt: Math.round(atOf(place)) })),
+    pictures: numbers.map((number, place) => ({ number, shownAt: Math.round(atOf(place)), exactAt: atOf(place) })),
   }
 }
 

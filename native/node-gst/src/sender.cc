@@ -120,11 +120,12 @@ bool Sender::waitForTurn(const std::atomic<bool>& isStopped) {
 void Sender::sendPacket() {
   put(&packet[2], sequence++, 2);
   put(&packet[4], static_cast<uint32_t>(frame), 4);
+  // Before it leaves: this thread may lose the processor, and what somebody has received is never missing in the count.
+  packetCount.fetch_add(1, std::memory_order_relaxed);
   for (auto& path : paths) path->send(packet.data(), packet.size());
   filled = HEADER;
   frame += options.framesPerPacket;
   dueNs += packetNs;
-  packetCount.fetch_add(1, std::memory_order_relaxed);
   nextTimestamp.store(static_cast<uint32_t>(frame), std::memory_order_relaxed);
   lastSentNs.store(sentNs, std::memory_order_relaxed);
 }
