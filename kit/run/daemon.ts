@@ -41,25 +41,28 @@ interface MemorySweepOptions {
 const PERIOD_MS = 3000
 /** Using less than 2 % of a processor counts as idle: the pause then hits no traffic. */
 const QUIET_US = PERIOD_MS * 1000 * 0.02
-/** Sweeps after the start: V8 discards code that only the start used once it has seen it unused a few times. */
+/** What the start used is left alone for so long: whoever opens a page now would have it compiled again. */
+const FIRST_MS = 30_000
+/** Sweeps after that: V8 discards code that only the start used once it has seen it unused a few times. */
 const FIRST_SWEEPS = 3
 /** Later sweeps are at least this far apart, and only if the heap has grown by this much since. */
 const PAUSE_MS = 600_000
 const GROWTH_BYTES = 4_000_000
 
 /**
- * Sweeps three times when the daemon is first idle, and again when it is idle after it has grown.
+ * Sweeps three times when the daemon is idle half a minute after its start, and again when it is idle after it has grown.
  * @returns a handle that ends it
  */
 export function startMemorySweep(options: MemorySweepOptions): Timer {
   const { clock, cpuUs, heapBytes, collect } = options
+  const beganMs = clock.monotonicMs()
   let lastUs = cpuUs()
   let sweeps = 0
   let sweptAtMs = 0
   let leftBytes = 0
 
   function isDue(): boolean {
-    if (sweeps < FIRST_SWEEPS) return true
+    if (sweeps < FIRST_SWEEPS) return clock.monotonicMs() - beganMs >= FIRST_MS
     return clock.monotonicMs() - sweptAtMs >= PAUSE_MS && heapBytes() - leftBytes >= GROWTH_BYTES
   }
 

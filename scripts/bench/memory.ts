@@ -27,7 +27,7 @@ export interface IdleMemory {
 export interface IdleMemoryOptions {
   command?: string
   ports?: number
-  /** How long it idles before it is measured. */
+  /** How long it idles before it is measured; memory is swept half a minute after the start. */
   idleMs?: number
 }
 
@@ -39,7 +39,7 @@ const MB_PER_KIB = 1024 / 1e6
 
 /** Starts `plantroom gateway`, opens raw lines on ptys, sends a few requests, waits, reads /proc, and ends it. */
 export async function measureIdleMemory(options: IdleMemoryOptions = {}): Promise<IdleMemory> {
-  const { command = COMMAND, ports = 4, idleMs = 15_000 } = options
+  const { command = COMMAND, ports = 4, idleMs = 45_000 } = options
   const folder = mkdtempSync(join(tmpdir(), 'gateway-memory-'))
   const args = ['gateway', '--listen', '127.0.0.1:0', '--state', folder, '--set', 'ports.allow=["/dev/pts/*"]']
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] })
