@@ -188,6 +188,7 @@ async function traced(t: Test, { page, site, audit }: Stage): Promise<void> {
   t.match(await lines.nth(0).textContent(), /Done after/)
   t.match(await lines.nth(2).textContent(), /Hall: on/)
   t.equal(await lines.count(), 6)
+  await until('the line has come', () => site.lines.length > 0)
   t.same(site.lines, ['Z1 on {}'])
   await audit(t, 'macro-run')
 }

@@ -86,6 +86,7 @@ t.test('what each user hears and may, and when that changes', async (t) => {
     t.match(await nora.ask('macro', { body: { macro_id: 1 } }), { status: 403 }, 'what REST denies')
     t.match(await olga.ask('set_attribute', { attribute_id: 1, value: 1 }), { status: 403 }, 'not named')
     t.match(await olga.ask('write', { rows: { zone: [{ id: 1, name: 'x' }] } }), { status: 403 })
+    await until('the line has come', () => site.lines.length > 0)
     t.strictSame(site.lines, ['Z1 on {}'])
   })
 

@@ -158,6 +158,7 @@ t.test('one house, and what its sessions may', async (t) => {
     t.match((await site.post('/api/control/command', { zone_id: 1, command: 'say', args: { text } }, olga)).body, {
       success: true,
     })
+    await until('the line has come', () => site.lines.length > 0)
     const [line = ''] = site.lines
     t.match(line, /^Z1 say \{/)
     t.notMatch(line, /[\p{Cc}\p{Zl}\p{Zp}]/u)
@@ -196,6 +197,7 @@ t.test('one house, and what its sessions may', async (t) => {
       await site.stage({ auth_user: ['olga', 'ada'].map((username) => ({ username, enabled: false })) })
       t.equal((await olga('POST', '/ui/command', command)).status, 401)
       t.match((await (await site.pageOf('olga'))('GET', '/ui/me')).status, 401, 'and can no longer sign in')
+      await until('the line has come', () => site.lines.length > 0)
       t.strictSame(site.lines, ['Z1 on {}'])
       const { revision } = (await ada('GET', '/ui/pending')).body
       t.equal((await ada('POST', '/ui/pending/discard', { revision })).status, 200)
@@ -223,6 +225,7 @@ t.test('one house, and what its sessions may', async (t) => {
         await tell(1)
         t.match((await running).body, expected)
       }
+      await until('the line has come', () => site.lines.length > 0)
       t.strictSame(site.lines, ['Z1 on {}'])
     },
   )
