@@ -42,7 +42,7 @@ interface Rule {
 /** The rules. Anything not listed is forbidden. */
 export const RULES: Record<Part, Rule> = {
   native: { node: 'all', packages: 'all', parts: ['native'] },
-  'kit/pure': { node: [], packages: ['typebox'], parts: ['kit/pure'], types: ['kit'] },
+  'kit/pure': { node: [], packages: ['typebox', 'semver'], parts: ['kit/pure'], types: ['kit'] },
   kit: { node: 'all', packages: 'all', parts: ['kit', 'kit/pure', 'native'] },
   // Runs in a browser, so what it imports must too.
   'kit/web': {

@@ -12,6 +12,7 @@ import { createGunzip, createGzip } from 'node:zlib'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Fault } from '../pure/fault.ts'
+import { isVersion } from '../pure/version.ts'
 
 /** Present in each archive behind the files it lists. */
 export const MANIFEST = 'plantroom-backup.json'
@@ -26,11 +27,7 @@ const manifest = Type.Object(
   {
     format: Type.Literal(FORM),
     daemon: Type.String({ maxLength: 64, description: 'whose state it is' }),
-    version: Type.String({
-      pattern: '^\\d{1,9}\\.\\d{1,9}\\.\\d{1,9}',
-      maxLength: 64,
-      description: 'of the Plantroom that wrote it',
-    }),
+    version: Type.String({ maxLength: 64, description: 'of the Plantroom that wrote it' }),
     at: Type.Integer({ minimum: 0, maximum: LAST_INSTANT, description: 'epoch ms' }),
     secrets: Type.Union([Type.Literal('all'), Type.Literal('own')], {
       description: 'own: without the secrets of other machines',
@@ -386,7 +383,7 @@ function readManifest(text: string): Manifest {
   } catch (cause) {
     throw new Fault('bad_backup', `its ${MANIFEST} cannot be read`, { cause })
   }
-  if (Value.Check(manifest, list)) return list
+  if (Value.Check(manifest, list) && isVersion(list.version)) return list
   const form = (list as { format?: unknown } | null)?.format
   if (typeof form === 'number' && form > FORM)
     throw new Fault('bad_backup', 'it was made by a newer version of Plantroom: install that one first')

@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, mkdtempSync, readdirSync, rmSync, stat
 import { readFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import { Fault, faultOf } from '../pure/fault.ts'
+import { compareVersions } from '../pure/version.ts'
 import { type ArchiveBounds, type Manifest, MOST_ENTRIES, readArchive, type Source, writeArchive } from './archive.ts'
 import { LOCK_FILE, lastRestoreAt, RESTORE_FOLDER } from './restore.ts'
 import { copyDatabase, faultOfDatabase, isDatabase, isPartOfDatabase } from './state-database.ts'
@@ -146,7 +147,7 @@ export async function unpackState(from: number, folder: string, options: UnpackO
   const list = await readArchive(from, folder, { bounds, mayHold, onRead })
   if (list.daemon !== daemon)
     throw new Fault('bad_backup', `it is the state of ${list.daemon}, expected that of ${daemon}`)
-  if (isNewer(list.version, version))
+  if (compareVersions(list.version, version) > 0)
     throw new Fault(
       'bad_backup',
       `it was made by version ${list.version}, and this is ${version}: install that one first`,
@@ -154,13 +155,6 @@ export async function unpackState(from: number, folder: string, options: UnpackO
   for (const { path } of list.files) await checkFile(folder, path)
   await checkState?.(folder)
   return list
-}
-
-function isNewer(one: string, other: string): boolean {
-  const numbers = (version: string) => version.split(/[^\d]/, 3).map(Number)
-  const theirs = numbers(other)
-  const first = numbers(one).findIndex((part, at) => part !== theirs[at])
-  return first >= 0 && (numbers(one)[first] ?? 0) > (theirs[first] ?? 0)
 }
 
 /** State files are JSON, or databases: an unreadable one would keep the daemon from starting. */

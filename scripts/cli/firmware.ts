@@ -6,9 +6,10 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { readPublicKeys } from '#kit/auth/signing-key.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { compareVersions } from '#kit/pure/version.ts'
 import { exitCodes } from '#kit/run/arguments.ts'
 import { replaceFile } from '#kit/store/store.ts'
-import { compareVersions, isVersion } from '../../daemons/board/wire/firmware-image.ts'
+import { isImageVersion } from '../../daemons/board/wire/firmware-image.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { type ImageFile, measure, provePayload, readImage, signImage, unpackImage } from './firmware-file.ts'
 
@@ -84,7 +85,7 @@ async function sign(argv: Words, world: World): Promise<number> {
   if (key === undefined || compatible === undefined || version === undefined)
     throw new Fault('bad_usage', `expected: plantroom ${forms.sign}`)
   for (const given of [version, floor ?? version])
-    if (!isVersion(given))
+    if (!isImageVersion(given))
       throw new Fault('bad_usage', `${given} is not a version, expected three numbers such as 2.1.0`)
   const [payload = '', image = ''] = positionals
   const manifest = { compatible, version, floor, ...(await measure(payload)) }
@@ -130,7 +131,8 @@ async function unpack(argv: Words, world: World): Promise<number> {
   const { keys, compatible, floor = '0.0.0', 'floor-file': floorFile } = values
   if (keys === undefined || compatible === undefined)
     throw new Fault('bad_usage', `expected: plantroom ${forms.unpack}`)
-  if (!isVersion(floor)) throw new Fault('bad_usage', `${floor} is not a version, expected three numbers such as 2.1.0`)
+  if (!isImageVersion(floor))
+    throw new Fault('bad_usage', `${floor} is not a version, expected three numbers such as 2.1.0`)
   const [path = '', to = ''] = positionals
   const kept = floorFile === undefined ? undefined : await readFloor(floorFile)
   const least = [floor, kept ?? floor].reduce(higher)
@@ -161,7 +163,7 @@ async function readFloor(file: string): Promise<string | undefined> {
     throw error
   })
   const floor = text?.trim()
-  if (floor !== undefined && !isVersion(floor))
+  if (floor !== undefined && !isImageVersion(floor))
     throw new Fault('image_too_old', `${file} holds no version, expected three numbers such as 2.1.0`)
   return floor
 }

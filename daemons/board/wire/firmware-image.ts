@@ -4,24 +4,18 @@
  * @source our own format: firmware-images/README.md
  */
 import { Fault } from '#kit/pure/fault.ts'
+import { compareVersions } from '#kit/pure/version.ts'
 
-// Versions: three numbers, compared from left to right.
+// Versions: three numbers.
 
 /** Pattern of a version such as `2.0.13`: each number has at most six digits and no leading zero. */
 export const VERSION_PATTERN = '^(0|[1-9][0-9]{0,5})\\.(0|[1-9][0-9]{0,5})\\.(0|[1-9][0-9]{0,5})$'
 
 const VERSION = new RegExp(VERSION_PATTERN)
 
-/** Whether the text is a version. */
-export function isVersion(text: string): boolean {
+/** Whether the text is the version of an image. */
+export function isImageVersion(text: string): boolean {
   return VERSION.test(text)
-}
-
-/** @returns below 0 if `one` is older than `other`, 0 if they are equal; both must be versions */
-export function compareVersions(one: string, other: string): number {
-  const numbers = other.split('.').map(Number)
-  const differences = one.split('.').map((text, at) => Number(text) - (numbers[at] ?? 0))
-  return differences.find((difference) => difference !== 0) ?? 0
 }
 
 // The header of an image.
@@ -93,8 +87,8 @@ export function openManifest(manifest: Uint8Array): Manifest {
   const { compatible, version, floor = null, size, sha256 } = fields
   if (typeof compatible !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(compatible))
     throw bad('compatible is not the name of a kind of board')
-  if (typeof version !== 'string' || !isVersion(version)) throw bad('version is not three numbers such as 2.0.13')
-  if (floor !== null && (typeof floor !== 'string' || !isVersion(floor)))
+  if (typeof version !== 'string' || !isImageVersion(version)) throw bad('version is not three numbers such as 2.0.13')
+  if (floor !== null && (typeof floor !== 'string' || !isImageVersion(floor)))
     throw bad('floor is not three numbers such as 2.0.13')
   if (floor !== null && compareVersions(version, floor) < 0) throw bad('floor is later than version')
   if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 1)

@@ -4,8 +4,8 @@ import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { joinBytes } from '#kit/pure/bytes.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { compareVersions } from '#kit/pure/version.ts'
 import {
-  compareVersions,
   headLength,
   type Manifest,
   openManifest,
