@@ -9,7 +9,12 @@ const LENGTH = 14
  * @param value plain JSON; the order of its keys does not matter, since a file may have them in another order
  */
 export function revisionOf(value: unknown): string {
-  return hash('sha256', JSON.stringify(value, inOrder) ?? '', 'hex').slice(0, LENGTH)
+  return hash('sha256', sortedJson(value) ?? '', 'hex').slice(0, LENGTH)
+}
+
+/** The one JSON text of a value: keys sorted, no blanks; undefined for what is no JSON. */
+export function sortedJson(value: unknown): string | undefined {
+  return JSON.stringify(value, inOrder)
 }
 
 function inOrder(_key: string, value: unknown): unknown {
