@@ -13,6 +13,7 @@ import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Fault } from '../pure/fault.ts'
 import { isVersion } from '../pure/version.ts'
+import { readTarHeader, TAR_BLOCK, TAR_END, type TarEntry, tarHeader, tarPadding } from './tar.ts'
 
 /** Present in each archive behind the files it lists. */
 export const MANIFEST = 'plantroom-backup.json'
@@ -55,69 +56,21 @@ const MANIFEST_BYTES = 4_194_304
 /** Read and written at once. */
 const CHUNK_BYTES = 65_536
 
-// The tar. @source POSIX.1-2024, pax, ustar Interchange Format
-
-const BLOCK = 512
-/** Eleven octal digits. */
-const LARGEST_BYTES = 8 ** 11 - 1
-/** Places in a header: name, size, checksum, type, prefix of the name. */
-const AT = { name: 0, size: 124, checksum: 148, type: 156, magic: 257, prefix: 345 } as const
-const LONGEST = { name: 100, prefix: 155 } as const
+// The tar.
 
 /** @throws Fault `backup_failed` for a name or size that a header cannot hold */
 function headerOf(path: string, sizeBytes: number): Buffer {
-  const header = Buffer.alloc(BLOCK)
-  const [prefix, name] = splitName(path)
-  if (sizeBytes > LARGEST_BYTES) throw new Fault('backup_failed', `${path} is too large for a backup`)
-  header.write(name, AT.name)
-  header.write('0000600\x000000000\x000000000\0', LONGEST.name)
-  header.write(`${octal(sizeBytes)}\0${octal(0)}\0`, AT.size)
-  header.write('0', AT.type)
-  header.write('ustar\x0000', AT.magic)
-  header.write(prefix, AT.prefix)
-  header.write(`${checksumOf(header).toString(8).padStart(6, '0')}\0 `, AT.checksum)
+  const header = tarHeader({ path, sizeBytes }, 0o600)
+  if (header === undefined)
+    throw new Fault('backup_failed', `${path} has too long a name for a backup, or is too large`)
   return header
 }
 
-function octal(value: number): string {
-  return value.toString(8).padStart(11, '0')
-}
-
-/** The sum of all bytes, those of the checksum itself taken as blanks. */
-function checksumOf(header: Buffer): number {
-  let sum = 8 * 0x20
-  for (const [at, byte] of header.entries()) if (at < AT.checksum || at >= AT.checksum + 8) sum += byte
-  return sum
-}
-
-/** At a slash, where the whole is too long for its field. */
-function splitName(path: string): [prefix: string, name: string] {
-  if (Buffer.byteLength(path) <= LONGEST.name) return ['', path]
-  for (let at = path.indexOf('/'); at > 0; at = path.indexOf('/', at + 1)) {
-    const [prefix, name] = [path.slice(0, at), path.slice(at + 1)]
-    if (Buffer.byteLength(prefix) <= LONGEST.prefix && Buffer.byteLength(name) <= LONGEST.name) return [prefix, name]
-  }
-  throw new Fault('backup_failed', `the name ${path} is too long for a backup`)
-}
-
 /** What a header says; undefined for the blocks of zeros at the end. @throws Fault `bad_backup` */
-function readHeader(header: Buffer): { path: string; sizeBytes: number } | undefined {
-  if (header.every((byte) => byte === 0)) return undefined
-  const text = (at: number, length: number) => {
-    const field = header.subarray(at, at + length)
-    const end = field.indexOf(0)
-    return field.toString('utf8', 0, end < 0 ? length : end)
-  }
-  const [size, sum] = [text(AT.size, 12), text(AT.checksum, 8)]
-  if (!/^[0-7]{11}$/.test(size) || Number.parseInt(sum, 8) !== checksumOf(header) || text(AT.type, 1) !== '0')
-    throw new Fault('bad_backup', 'it holds what no backup holds')
-  const prefix = text(AT.prefix, LONGEST.prefix)
-  const path = prefix === '' ? text(AT.name, LONGEST.name) : `${prefix}/${text(AT.name, LONGEST.name)}`
-  return { path, sizeBytes: Number.parseInt(size, 8) }
-}
-
-function padding(sizeBytes: number): Buffer {
-  return Buffer.alloc((BLOCK - (sizeBytes % BLOCK)) % BLOCK)
+function readHeader(header: Buffer): TarEntry | undefined {
+  const entry = readTarHeader(header)
+  if (entry === undefined) throw new Fault('bad_backup', 'it holds what no backup holds')
+  return entry === 'end' ? undefined : entry
 }
 
 // The end of the file: an empty member of gzip whose comment is the checksum of all bytes before. So no byte of a backup
@@ -177,11 +130,11 @@ async function* tarOf(
       onRead(chunk.length)
       yield chunk
     }
-    yield padding(sizeBytes)
+    yield tarPadding(sizeBytes)
     list.files.push({ path, sizeBytes, sha256: hash.digest('hex') })
   }
   const text = Buffer.from(`${JSON.stringify(list, null, 2)}\n`)
-  yield Buffer.concat([headerOf(MANIFEST, text.length), text, padding(text.length), Buffer.alloc(2 * BLOCK)])
+  yield Buffer.concat([headerOf(MANIFEST, text.length), text, tarPadding(text.length), TAR_END])
 }
 
 async function* withEnd(zipped: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -261,7 +214,7 @@ type Found = Pick<Manifest['files'][number], 'sizeBytes' | 'sha256'>
 function proveWhole(from: number, zippedBytes: number): void {
   const magic = Buffer.alloc(2)
   readSync(from, magic, 0, 2, 0)
-  if (zippedBytes < BLOCK / 8 || magic[0] !== COMMENTED[0] || magic[1] !== COMMENTED[1])
+  if (zippedBytes < TAR_BLOCK / 8 || magic[0] !== COMMENTED[0] || magic[1] !== COMMENTED[1])
     throw new Fault('bad_backup', 'it is no backup of Plantroom, or was cut off')
   const end = Buffer.alloc(END_BYTES)
   readSync(from, end, 0, END_BYTES, zippedBytes)
@@ -281,13 +234,13 @@ async function unpack(
   let leftBytes = bounds.unpackedBytes
   const folders = new Set<string>()
   for (;;) {
-    const entry = readHeader(await bytes.exactly(BLOCK))
+    const entry = readHeader(await bytes.exactly(TAR_BLOCK))
     if (entry === undefined) throw new Fault('bad_backup', `it has no ${MANIFEST}`)
     const { path, sizeBytes } = entry
     if (path === MANIFEST) {
       if (sizeBytes > MANIFEST_BYTES) throw new Fault('bad_backup', `its ${MANIFEST} is too long`)
       const text = (await bytes.exactly(sizeBytes)).toString('utf8')
-      await bytes.exactly(padding(sizeBytes).length + 2 * BLOCK)
+      await bytes.exactly(tarPadding(sizeBytes).length + TAR_END.length)
       if ((await bytes.some(1)).length > 0) throw new Fault('bad_backup', `something follows its ${MANIFEST}`)
       return text
     }
@@ -303,7 +256,7 @@ async function unpack(
     if (leftBytes < 0)
       throw new Fault('bad_backup', `unpacked it is more than ${bounds.unpackedBytes} bytes, which is not taken`)
     found.set(path, await unpackOne(bytes, join(folder, path), sizeBytes))
-    await bytes.exactly(padding(sizeBytes).length)
+    await bytes.exactly(tarPadding(sizeBytes).length)
   }
 }
 
