@@ -13,6 +13,7 @@ import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Fault } from '../pure/fault.ts'
 import { isVersion } from '../pure/version.ts'
+import { type ByteReader, byteReader } from './byte-reader.ts'
 import { readTarHeader, TAR_BLOCK, TAR_END, type TarEntry, tarHeader, tarPadding } from './tar.ts'
 
 /** Present in each archive behind the files it lists. */
@@ -189,7 +190,12 @@ export async function readArchive(
   let text = ''
   try {
     await pipeline(zipped, createGunzip(), async (bytes) => {
-      text = await unpack(byteReader(bytes as AsyncIterable<Buffer>, onRead), { folder, bounds, mayHold, found })
+      text = await unpack(byteReader(bytes as AsyncIterable<Buffer>, { cutOff, onRead }), {
+        folder,
+        bounds,
+        mayHold,
+        found,
+      })
     })
   } catch (cause) {
     if (cause instanceof Fault || (cause as NodeJS.ErrnoException).syscall !== undefined) throw cause
@@ -224,6 +230,10 @@ function proveWhole(from: number, zippedBytes: number): void {
   const hash = createHash('sha256')
   for (const chunk of chunksOf(from, 0, zippedBytes)) hash.update(chunk)
   if (!endOf(hash).equals(end)) throw new Fault('bad_backup', 'it is damaged: its checksum differs. Copy it again')
+}
+
+function cutOff(): Fault {
+  return new Fault('bad_backup', 'it ends too early')
 }
 
 /** @returns the text of the list. @throws Fault `bad_backup` */
@@ -290,42 +300,6 @@ async function unpackOne(bytes: ByteReader, path: string, sizeBytes: number): Pr
     await file.close()
   }
   return { sizeBytes, sha256: hash.digest('hex') }
-}
-
-interface ByteReader {
-  /** 1 to `most` bytes; none at the end. */
-  some(most: number): Promise<Buffer>
-  /** @throws Fault `bad_backup` if fewer are left */
-  exactly(count: number): Promise<Buffer>
-}
-
-function byteReader(source: AsyncIterable<Buffer>, onRead: (bytes: number) => void): ByteReader {
-  const chunks = source[Symbol.asyncIterator]()
-  let rest: Buffer = Buffer.alloc(0)
-  async function some(most: number): Promise<Buffer> {
-    while (rest.length === 0) {
-      const next = await chunks.next()
-      if (next.done) return rest
-      onRead(next.value.length)
-      rest = next.value
-    }
-    const part = rest.subarray(0, most)
-    rest = rest.subarray(part.length)
-    return part
-  }
-  return {
-    some,
-    async exactly(count) {
-      const parts: Buffer[] = []
-      for (let left = count; left > 0; ) {
-        const part = await some(left)
-        if (part.length === 0) throw new Fault('bad_backup', 'it ends too early')
-        parts.push(part)
-        left -= part.length
-      }
-      return Buffer.concat(parts)
-    },
-  }
 }
 
 /** @throws Fault `bad_backup` */
