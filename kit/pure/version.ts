@@ -24,6 +24,14 @@ export function compareVersions(one: string, other: string): number {
   return versionOf(one).compare(versionOf(other))
 }
 
+/**
+ * The next patch version: `1.3.10` after `1.3.9`; a prerelease is followed by its release.
+ * @throws Fault `bad_version` if it is none
+ */
+export function nextPatch(version: string): string {
+  return versionOf(version).inc('patch').version
+}
+
 function versionOf(text: string) {
   const version = isVersion(text) ? parse(text) : null
   if (version === null)

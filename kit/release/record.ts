@@ -176,3 +176,10 @@ function proveSigned(trust: Trust, kind: ReleaseKind, offered: Release, nowAt: n
 function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10)
 }
+
+// Names of published files.
+
+/** The name under which an update server files a release. */
+export function releaseFileName(kind: ReleaseKind, version: string): string {
+  return `plantroom-${version}${kind === 'update' ? '.tar.gz.enc' : '.run'}`
+}

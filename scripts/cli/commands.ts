@@ -4,6 +4,7 @@ import { checkConfig } from './check-config.ts'
 import type { Command } from './command.ts'
 import { firmware } from './firmware.ts'
 import { password } from './password.ts'
+import { publish } from './publish.ts'
 import { restore } from './restore.ts'
 import { status } from './status.ts'
 
@@ -11,4 +12,13 @@ export { runAsOwner } from './as-owner.ts'
 export { readPassword } from './new-password.ts'
 
 /** All but `demo`, which is not part of the installed package. */
-export const commands: readonly Command[] = [status, checkConfig, password, backup, restore, firmware]
+export const commands: readonly Command[] = [
+  status,
+  checkConfig,
+  password,
+  backup,
+  restore,
+  firmware,
+  publish,
+  updatesKeys,
+]

@@ -1,7 +1,7 @@
 /** Tests of kit/pure/version.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { compareVersions, isVersion } from '../../pure/version.ts'
+import { compareVersions, isVersion, nextPatch } from '../../pure/version.ts'
 
 const number = fc.oneof(fc.nat(12), fc.nat(Number.MAX_SAFE_INTEGER))
 const release = fc.tuple(number, number, number).map((numbers) => ({ numbers, text: numbers.join('.') }))
@@ -61,6 +61,12 @@ t.test('the order of versions is that of their numbers', async () => {
       return compareVersions(one.text, other.text) === (signs.find((sign) => sign !== 0) ?? 0)
     }),
   )
+})
+
+t.test('the next patch version follows the one before', async (t) => {
+  t.equal(nextPatch('1.3.9'), '1.3.10')
+  t.equal(nextPatch('1.4.0-beta.2'), '1.4.0')
+  t.equal(nextPatch('0.0.0'), '0.0.1')
 })
 
 t.test('what is no version is named in the fault, shortened', async (t) => {

@@ -1,0 +1,338 @@
+/** `plantroom publish`: makes a release from a built checkout, signs it, and uploads it to the update server. */
+import { createHash, type KeyObject } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { systemClock } from '#kit/clock.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { counted } from '#kit/pure/text.ts'
+import { compareVersions, isVersion, nextPatch } from '#kit/pure/version.ts'
+import {
+  followRelease,
+  pinRoot,
+  proveRelease,
+  type ReleaseKind,
+  type ReleaseRecord,
+  readRelease,
+  releaseFileName,
+  writeRelease,
+} from '#kit/release/record.ts'
+import type { SignedRoot } from '#kit/release/root.ts'
+import { textOfSigned } from '#kit/release/signed.ts'
+import { exitCodes, RELEASE_FILE } from '#kit/run/arguments.ts'
+import { type Checkout, readCheckout } from './checkout.ts'
+import { type Command, parseCommand, requireWords, type World } from './command.ts'
+import { type Push, type PushTarget, pushRelease } from './push-release.ts'
+import { type Arch, type ReleaseFile, releaseFiles } from './release-archive.ts'
+import {
+  keysFolder,
+  lockKeys,
+  newestRoots,
+  type Published,
+  readPublished,
+  readReleaseKey,
+  readRoots,
+  refuseTree,
+  savePublished,
+} from './release-keys.ts'
+import { dropSealed, dropWaiting, proveSealed, type Sealed, sealRelease, waitingFolder } from './sealed-release.ts'
+import { daysOf } from './updates-keys.ts'
+
+const form =
+  'publish [--server URL] [--update-key-file FILE] [--version X.Y.Z] [--min-from X.Y.Z] [--arch amd64|arm64] [--security-fix] [--installer FILE] [--valid-days N] [--keys DIR] [--checkout DIR] [--dry-run]'
+
+const DAY_MS = 86_400_000
+/** How long a release is to be taken, unless told otherwise. */
+const RELEASE_DAYS = 365
+const MOST_DAYS = 3650
+/** An upload is given up after so long without a byte. */
+const STALL_MS = 60_000
+/** Progress is told after each such part of a file. */
+const PROGRESS_PERCENT = 10
+
+/** Publishes; touches the caller's folder of keys alone. */
+export const publish: Command = {
+  name: 'publish',
+  summary: 'make a release from a checkout, and upload it to the update server',
+  help: `plantroom ${form}
+
+Packs what make build made, encrypts it by a new key, decrypts it again, signs it by the release key, and uploads it. The same
+commit, version and root give the same archive. Without --version it is the version of package.json, or the patch version after
+the last one published. A publish that fails is not recorded: the next one sends the same version again, the same bytes if
+nothing has changed; where the server has that version with other bytes, the one after.
+  --server URL            the update server; default $PLANTROOM_UPDATE_URL. HTTPS, but for one on this machine
+  --update-key-file FILE  holds the server's update key in its first line; default $PLANTROOM_UPDATE_KEY holds it itself
+  --version X.Y.Z         higher than the last one published; X.Y.Z-beta.1 goes to the beta channel
+  --min-from X.Y.Z        the oldest version from which it can be applied
+  --arch amd64|arm64      with addons for one kind of machine; default for both
+  --security-fix          it closes a hole
+  --installer FILE        publishes this .run under the same version
+  --valid-days N          how long it is to be taken, 1 to ${MOST_DAYS}; default ${RELEASE_DAYS}
+  --keys DIR              the keys (plantroom updates keys); default $PLANTROOM_KEYS, else ~/.config/plantroom/keys
+  --checkout DIR          default the one that this command is part of
+  --dry-run               does all of it but upload and record
+NODE_EXTRA_CA_CERTS=FILE in the environment names a root certificate of the server's own.
+Exit codes: 0 published; 1 failed, and not recorded; 2 wrong usage.
+`,
+  stateUse: () => undefined,
+  async run(argv, world) {
+    const wish = await readWish(argv, world)
+    try {
+      return await publishFrom(wish, world)
+    } catch (error) {
+      const { code, syscall, path } = error as NodeJS.ErrnoException
+      if (syscall === undefined) throw error
+      throw new Fault('publish_failed', `${path ?? 'a file'}: ${syscall} failed with ${code}`, { cause: error })
+    }
+  },
+}
+
+type Target = Pick<PushTarget, 'server' | 'updateKey'>
+
+interface Wish {
+  checkout: string
+  keys: string
+  version: string | undefined
+  minFrom: string | null
+  arch: Arch | null
+  isSecurityFix: boolean
+  installer: string | undefined
+  validMs: number
+  /** Undefined for a dry run. */
+  target: Target | undefined
+}
+
+async function readWish(argv: readonly string[], world: World): Promise<Wish> {
+  const { values, positionals } = parseCommand(argv, {
+    ...{ server: { type: 'string' }, 'update-key-file': { type: 'string' }, version: { type: 'string' } },
+    ...{ 'min-from': { type: 'string' }, arch: { type: 'string' }, 'security-fix': { type: 'boolean' } },
+    ...{ installer: { type: 'string' }, 'valid-days': { type: 'string' }, keys: { type: 'string' } },
+    ...{ checkout: { type: 'string' }, 'dry-run': { type: 'boolean' } },
+  } as const)
+  requireWords(positionals, 0, 0, form)
+  const { version, 'min-from': minFrom = null, arch = null } = values
+  for (const given of [version, minFrom ?? undefined])
+    if (given !== undefined && !isVersion(given))
+      throw new Fault('bad_usage', `${given} is not a version, expected one such as 1.4.0`)
+  if (arch !== null && arch !== 'amd64' && arch !== 'arm64')
+    throw new Fault('bad_usage', `--arch is ${arch}, expected amd64 or arm64`)
+  return {
+    // The bundles and the sources of the daemons are both in folders of their checkout.
+    checkout: resolve(values.checkout ?? dirname(world.daemonsFolder)),
+    keys: keysFolder(values.keys, world.env),
+    ...{ version, minFrom, arch, installer: values.installer, isSecurityFix: values['security-fix'] === true },
+    validMs: daysOf(values['valid-days'], RELEASE_DAYS, MOST_DAYS) * DAY_MS,
+    target: values['dry-run'] === true ? undefined : await readTarget(values, world.env),
+  }
+}
+
+async function readTarget(
+  values: { server?: string | undefined; 'update-key-file'?: string | undefined },
+  env: NodeJS.ProcessEnv,
+): Promise<Target> {
+  const address = values.server ?? env.PLANTROOM_UPDATE_URL ?? ''
+  const server = URL.parse(address)
+  if (server === null || !/^https?:$/.test(server.protocol) || server.username !== '' || server.search !== '')
+    throw new Fault('bad_usage', 'name the update server with --server, such as https://updates.example:3131')
+  if (server.protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(server.hostname))
+    throw new Fault('bad_usage', `${address} would carry the keys in the clear: use https`)
+  const file = values['update-key-file']
+  const text = file === undefined ? env.PLANTROOM_UPDATE_KEY : await readFile(file, 'utf8').catch(() => undefined)
+  const updateKey = text?.split(/\r?\n/)[0]?.trim() ?? ''
+  if (!/^[\x21-\x7e]{1,512}$/.test(updateKey))
+    throw new Fault(
+      'bad_usage',
+      'name a file that holds the update key with --update-key-file, or set PLANTROOM_UPDATE_KEY',
+    )
+  return { server, updateKey }
+}
+
+/** What a publish works with, once keys and checkout are read. */
+interface Session {
+  wish: Wish
+  world: World
+  checkout: Checkout
+  /** Its number is that of this release. */
+  state: Published
+  version: string
+  roots: { newest: SignedRoot; carried: SignedRoot[] }
+  key: KeyObject
+  nowAt: number
+}
+
+async function publishFrom(wish: Wish, world: World): Promise<number> {
+  refuseTree(wish.keys)
+  const lock = lockKeys(wish.keys)
+  try {
+    const roots = newestRoots(await readRoots(wish.keys))
+    const key = await readReleaseKey(wish.keys, roots.newest.signed)
+    const checkout = await readCheckout(wish.checkout)
+    const state = await readPublished(wish.keys)
+    const nowAt = systemClock.epochMs()
+    refuseClock(nowAt, roots.newest, checkout, state)
+    const version = versionFor(wish, checkout, state)
+    if (wish.minFrom !== null && compareVersions(wish.minFrom, version) > 0)
+      throw new Fault('bad_usage', `--min-from is ${wish.minFrom}, above the ${version} that is published`)
+    state.sequence = Math.max(state.sequence + 1, roots.newest.signed.min_sequence)
+    const session = { wish, world, checkout, state, version, roots, key, nowAt }
+    await (wish.target === undefined ? rehearse(session) : publishVersion(session, wish.target))
+    return exitCodes.fine
+  } finally {
+    lock.release()
+  }
+}
+
+/** A record that was signed too early would be expired where it is taken; one after the root's end would be refused. */
+function refuseClock(nowAt: number, { signed }: SignedRoot, checkout: Checkout, { releases }: Published): void {
+  const leastAt = Math.max(signed.issued_at, checkout.committedAt, ...releases.map(({ at }) => at))
+  if (nowAt < leastAt)
+    throw new Fault(
+      'publish_clock',
+      `the clock says ${new Date(nowAt).toISOString()}, and something here was made later: set the clock`,
+    )
+  if (nowAt >= signed.expires)
+    throw new Fault(
+      'root_expired',
+      `root ${signed.version} has expired: renew it with plantroom updates keys rotate expiry`,
+    )
+}
+
+/** @throws Fault `version_taken` */
+function versionFor({ version }: Wish, checkout: Checkout, { releases, taken }: Published): string {
+  const known = [...releases.map((release) => release.version), ...taken]
+  const highest = known
+    .filter((one) => !isPrerelease(one))
+    .sort(compareVersions)
+    .at(-1)
+  if (version === undefined)
+    return highest === undefined || compareVersions(checkout.version, highest) > 0
+      ? checkout.version
+      : nextPatch(highest)
+  if (known.includes(version) || (highest !== undefined && compareVersions(version, highest) <= 0))
+    throw new Fault(
+      'version_taken',
+      `${version} cannot be published: ${highest ?? version} is already. Choose one above it.`,
+    )
+  return version
+}
+
+function isPrerelease(version: string): boolean {
+  return version.includes('-')
+}
+
+async function publishVersion(session: Session, target: Target): Promise<void> {
+  const { nowAt, state, version, wish, world } = session
+  const sealed = await sealVersion(session, waitingFolder(wish.keys, version))
+  const pushes = await pushesOf(session, sealed)
+  // Before anything is sent: no number is signed twice.
+  await savePublished(wish.keys, state)
+  for (const push of pushes) await pushOne(session, push, target)
+  const { bundle, sha256 } = sealed
+  const release = { version, sequence: state.sequence, at: nowAt, commit: session.checkout.commit, sha256, bundle }
+  await savePublished(wish.keys, { ...state, releases: [release, ...state.releases] })
+  await dropWaiting(wish.keys)
+  world.out(`${version} is published, number ${state.sequence}.\n`)
+}
+
+/** All of it but to upload and to record. */
+async function rehearse(session: Session): Promise<void> {
+  const { version, wish, world } = session
+  const folder = join(wish.keys, 'dry-run')
+  try {
+    const sealed = await sealVersion(session, folder)
+    for (const { kind, sha256 } of await pushesOf(session, sealed))
+      world.out(`would publish ${releaseFileName(kind, version)}, SHA-256 ${sha256}\n`)
+    world.out(`bundle hash ${sealed.bundle}\nnothing was uploaded or recorded: a dry run\n`)
+  } finally {
+    await dropSealed(folder)
+  }
+}
+
+async function sealVersion({ checkout, roots, version, wish, world }: Session, folder: string): Promise<Sealed> {
+  const about = { commit: checkout.commit, node: checkout.node, version }
+  const files = [
+    ...releaseFiles(wish.checkout, wish.arch),
+    fileOf(RELEASE_FILE, `${JSON.stringify(about)}\n`),
+    // Who installs this begins to trust this root.
+    fileOf('root.json', textOfSigned(roots.newest)),
+  ]
+  world.err(`packing ${counted(files.length, 'file')} of ${version}\n`)
+  const sealed = await sealRelease(files, folder)
+  await proveSealed(sealed).catch(async (error) => {
+    await dropSealed(folder)
+    throw error
+  })
+  world.err(`encrypted, and decrypted again: ${sealed.sizeBytes} bytes\n`)
+  return sealed
+}
+
+async function pushesOf(session: Session, sealed: Sealed): Promise<Push[]> {
+  const { installer } = session.wish
+  const update = pushOf(session, 'update', sealed, sealed)
+  if (installer === undefined) return [update]
+  return [update, pushOf(session, 'installer', { file: installer, ...(await measured(installer)) }, sealed)]
+}
+
+async function pushOne({ state, version, wish, world }: Session, push: Push, target: Target): Promise<void> {
+  let sentBytes = 0
+  let toldPercent = 0
+  const onSent = (bytes: number) => {
+    sentBytes += bytes
+    const percent = Math.floor((100 * sentBytes) / push.sizeBytes)
+    if (percent < toldPercent + PROGRESS_PERCENT) return
+    toldPercent = percent
+    world.err(`uploading the ${push.kind}: ${percent} %\n`)
+  }
+  try {
+    const recorded = await pushRelease(push, { ...target, stallMs: STALL_MS, onSent })
+    world.out(`${push.kind} ${version}: bundle hash ${recorded === null ? 'missing' : `${recorded} recorded`}\n`)
+  } catch (error) {
+    if ((error as Fault).code === 'push_taken')
+      await savePublished(wish.keys, { ...state, taken: [...new Set([...state.taken, version])] })
+    throw error
+  }
+}
+
+function fileOf(path: string, text: string): ReleaseFile {
+  return { path, mode: 0o644, from: Buffer.from(text) }
+}
+
+function pushOf(
+  { key, nowAt, roots, state, version, wish }: Session,
+  kind: ReleaseKind,
+  { file, sha256, sizeBytes }: Pick<Push, 'file' | 'sha256' | 'sizeBytes'>,
+  { bundle, encryptionKey }: Sealed,
+): Push {
+  const record: ReleaseRecord = {
+    ...{ version, sequence: state.sequence, min_from: wish.minFrom, arch: wish.arch, size: sizeBytes, sha256, bundle },
+    ...{ security_fix: wish.isSecurityFix, issued_at: nowAt, expires: nowAt + wish.validMs },
+  }
+  const release = writeRelease(kind, record, { keys: [key], roots: roots.carried })
+  proveAsMachine(kind, release, roots.carried, nowAt)
+  return {
+    kind,
+    file,
+    sizeBytes,
+    sha256,
+    version,
+    bundle,
+    release,
+    encryptionKey: kind === 'update' ? encryptionKey : undefined,
+  }
+}
+
+/** Takes the release as a machine will that trusts the oldest root it carries. @throws the fault that all of them would meet */
+function proveAsMachine(kind: ReleaseKind, text: string, [oldest]: readonly SignedRoot[], nowAt: number): void {
+  const release = readRelease(Buffer.from(text))
+  const { arch, min_from, version } = release.signed
+  const trust = oldest && followRelease(pinRoot(oldest), release)
+  proveRelease(trust, kind, release, { arch: arch ?? 'amd64', version: min_from ?? version, nowAt })
+}
+
+async function measured(file: string): Promise<Pick<Push, 'sha256' | 'sizeBytes'>> {
+  const { size: sizeBytes } = await stat(file)
+  const hash = createHash('sha256')
+  for await (const piece of createReadStream(file)) hash.update(piece)
+  if (sizeBytes === 0) throw new Fault('publish_failed', `${file} is empty`)
+  return { sha256: hash.digest('hex'), sizeBytes }
+}

@@ -1,0 +1,158 @@
+/** Uploads one file of a release to an update server, and checks what the server says that it has. */
+import { createReadStream } from 'node:fs'
+import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { Fault } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
+import { type ReleaseKind, releaseFileName } from '#kit/release/record.ts'
+
+/** What is uploaded. */
+export interface Push {
+  kind: ReleaseKind
+  file: string
+  sizeBytes: number
+  /** SHA-256 of the file, 64 hex digits. */
+  sha256: string
+  version: string
+  bundle: string
+  /** The text of its signed record. */
+  release: string
+  /** Of the container, 64 hex digits; undefined for an installer. */
+  encryptionKey: string | undefined
+}
+
+/** Where it goes. */
+export interface PushTarget {
+  /** `https://updates.example`, perhaps with a path before those of the server. */
+  server: URL
+  updateKey: string
+  /** Given up after so long without a byte in either direction. */
+  stallMs: number
+  /** Bytes handed to the connection since the last call. */
+  onSent(bytes: number): void
+}
+
+/** Longest answer that is read. */
+const MOST_ANSWER_BYTES = 65_536
+
+const answer = Type.Object({
+  filename: Type.String(),
+  version: Type.String(),
+  checksum: Type.String(),
+  size: Type.Integer(),
+  bundle_hash: Type.Union([Type.String(), Type.Null()]),
+})
+const refusal = Type.Object({ error: Type.String(), message: Type.String() })
+
+/**
+ * Uploads.
+ * @returns the bundle hash that the server has recorded; null if it has none
+ * @throws Fault `push_failed`; `push_taken` if the server has the version with other bytes; `push_mismatch` if what it says that
+ * it has is not what was sent
+ */
+export async function pushRelease(push: Push, target: PushTarget): Promise<string | null> {
+  const { status, body } = await send(push, target)
+  if (status < 200 || status > 299) throw refused(push, status, body)
+  if (!Value.Check(answer, body))
+    throw new Fault('push_failed', `the server answered ${status}, and not what it has filed`)
+  checkAnswer(push, body)
+  return body.bundle_hash
+}
+
+function checkAnswer(push: Push, said: Static<typeof answer>): void {
+  const expected: [what: string, sent: string | number, said: string | number][] = [
+    ['file name', releaseFileName(push.kind, push.version), said.filename],
+    ['version', push.version, said.version],
+    ['checksum', push.sha256, said.checksum],
+    ['size', push.sizeBytes, said.size],
+    ['bundle hash', said.bundle_hash === null ? '' : push.bundle, said.bundle_hash ?? ''],
+  ]
+  for (const [what, sent, other] of expected)
+    if (sent !== other)
+      throw new Fault('push_mismatch', `the server has the ${push.kind} with the ${what} ${other}, expected ${sent}`)
+}
+
+function refused(push: Push, status: number, body: unknown): Fault {
+  const said = Value.Check(refusal, body) ? body : undefined
+  if (said?.error === 'release_exists')
+    return new Fault(
+      'push_taken',
+      `the server has ${push.version} with other bytes. Publish again: it will be the next patch version. (${said.message})`,
+    )
+  const why = said === undefined ? 'without saying why' : said.message
+  return new Fault('push_failed', `the server refused the ${push.kind} with ${status}: ${why}`)
+}
+
+/** @returns the answer; its body undefined if it is no JSON @throws Fault `push_failed` */
+function send(push: Push, target: PushTarget): Promise<{ status: number; body: unknown }> {
+  const { server, stallMs } = target
+  const request = (server.protocol === 'https:' ? httpsRequest : httpRequest)(addressOf(push, server), {
+    method: 'POST',
+    headers: headersOf(push, target),
+    timeout: stallMs,
+  })
+  const file = createReadStream(push.file, { highWaterMark: 262_144 })
+  return new Promise((resolve, reject) => {
+    const failed = (why: string, cause?: unknown) => {
+      file.destroy()
+      request.destroy()
+      reject(new Fault('push_failed', why, { cause }))
+    }
+    let isAnswered = false
+    request.on('timeout', () =>
+      failed(`nothing moved for ${durationText(stallMs)} while the ${push.kind} was sent: try again`),
+    )
+    request.on('response', (response) => {
+      isAnswered = true
+      // It has made up its mind: what is left of the file need not be sent.
+      file.destroy()
+      readAnswer(response).then(
+        (said) => {
+          resolve(said)
+          request.destroy()
+        },
+        (cause) => failed('the answer of the server was cut off', cause),
+      )
+    })
+    request.on('error', (cause: NodeJS.ErrnoException) => {
+      if (!isAnswered) failed(`${server.host} cannot be reached, or hung up (${cause.code ?? cause.message})`, cause)
+    })
+    file.on('error', (cause) => failed(`${push.file} cannot be read`, cause))
+    file.on('data', (piece) => target.onSent(piece.length))
+    file.pipe(request)
+  })
+}
+
+function addressOf({ kind }: Push, server: URL): URL {
+  return new URL(`${server.pathname.replace(/\/$/, '')}/push_${kind}`, server)
+}
+
+function headersOf(push: Push, { updateKey }: PushTarget): OutgoingHttpHeaders {
+  return {
+    'Content-Type': 'application/octet-stream',
+    'Content-Length': push.sizeBytes,
+    'X-Svc-Update-Key': updateKey,
+    'X-Svc-Version': push.version,
+    ...(push.encryptionKey !== undefined && { 'X-Svc-Encryption-Key': push.encryptionKey }),
+    'X-Svc-Bundle-Hash': push.bundle,
+    'X-Svc-Checksum': push.sha256,
+    'X-Svc-Release': Buffer.from(push.release).toString('base64'),
+  }
+}
+
+async function readAnswer(response: IncomingMessage): Promise<{ status: number; body: unknown }> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of response as AsyncIterable<Buffer>) {
+    bytes += piece.length
+    if (bytes <= MOST_ANSWER_BYTES) pieces.push(piece)
+  }
+  const status = response.statusCode ?? 0
+  try {
+    return { status, body: bytes > MOST_ANSWER_BYTES ? undefined : JSON.parse(Buffer.concat(pieces).toString('utf8')) }
+  } catch {
+    return { status, body: undefined }
+  }
+}
