@@ -78,6 +78,13 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
   }
   const { daemonsFolder } = world
   const daemons = daemonNames(daemonsFolder)
+  // A command may be two words, the first of them a daemon's name; a daemon that is started has no word behind its own.
+  const [word = ''] = rest
+  const isStart = daemons.includes(name) && !/^[a-z]/.test(word)
+  const commands = isStart ? [] : [...(await loadCli()).commands, demo]
+  const inTwo = commands.find((candidate) => candidate.name === `${name} ${word}`)
+  const command = inTwo ?? commands.find((candidate) => candidate.name === name)
+  if (command) return runCommand(command, [name, ...rest], inTwo ? rest.slice(1) : rest)
   if (daemons.includes(name)) {
     // Each long-lived small buffer keeps the whole pool it was cut from alive: 64 KiB by default.
     Buffer.poolSize = POOL_BYTES
@@ -86,24 +93,19 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     if (use === undefined) return daemon.run(rest)
     return (await loadCli()).runAsOwner({ use, argv: [name, ...rest], daemonsFolder, run: () => daemon.run(rest) })
   }
-  const commands = [...(await loadCli()).commands, demo]
-  const command = commands.find((candidate) => candidate.name === name)
-  if (command && command.help !== '' && (rest.includes('--help') || rest.includes('-h'))) {
-    world.out(command.help)
-    return exitCodes.fine
-  }
-  if (command) {
-    const use = command.stateUse(rest, world)
-    return (await loadCli()).runAsOwner({
-      use,
-      argv: [name, ...rest],
-      daemonsFolder,
-      run: () => command.run(rest, world),
-    })
-  }
   const nearest = nearestName(name, [...commands.map((known) => known.name), ...daemons])
   const hint = nearest === undefined ? 'plantroom --help lists what there is' : `did you mean ${nearest}?`
   throw new Fault('bad_usage', `there is no command ${JSON.stringify(name)} in this installation; ${hint}`)
+}
+
+async function runCommand(command: Command, whole: readonly string[], rest: readonly string[]): Promise<number> {
+  if (command.help !== '' && (rest.includes('--help') || rest.includes('-h'))) {
+    world.out(command.help)
+    return exitCodes.fine
+  }
+  const use = command.stateUse(rest, world)
+  const { daemonsFolder } = world
+  return (await loadCli()).runAsOwner({ use, argv: whole, daemonsFolder, run: () => command.run(rest, world) })
 }
 
 /** Faults that mean that nothing was done, since the request makes no sense. */

@@ -7,6 +7,7 @@ import { password } from './password.ts'
 import { publish } from './publish.ts'
 import { restore } from './restore.ts'
 import { status } from './status.ts'
+import { updatesKeys } from './updates-keys.ts'
 
 export { runAsOwner } from './as-owner.ts'
 export { readPassword } from './new-password.ts'
@@ -19,6 +20,5 @@ export const commands: readonly Command[] = [
   backup,
   restore,
   firmware,
-  publish,
   updatesKeys,
 ]

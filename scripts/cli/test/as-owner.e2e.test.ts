@@ -42,7 +42,7 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   'controller replay': ['controller', 'replay', '1', '--state', 'STATE'],
 }
 /** Commands that touch none. */
-const STATELESS = ['status', 'check-config', 'firmware', 'publish', 'updates keys']
+const STATELESS = ['status', 'check-config', 'firmware', 'updates keys']
 
 /** Names in the folder that the commands open, and what is beside them for an instant. */
 const NAMES = ['daemon.lock', 'journal.jsonl', 'users.json', 'controller.db', 'audit.db', 'restore']

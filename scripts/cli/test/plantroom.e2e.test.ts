@@ -11,8 +11,18 @@ function plantroom(args: string[], input = '') {
 }
 
 t.test('has help for every command, with its exit codes', async (t) => {
-  for (const name of ['status', 'check-config', 'password', 'backup', 'restore', 'demo', 'gateway']) {
-    const { status, stdout } = plantroom([name, '--help'])
+  for (const name of [
+    'status',
+    'check-config',
+    'password',
+    'backup',
+    'restore',
+    'publish',
+    'updates keys',
+    'demo',
+    'gateway',
+  ]) {
+    const { status, stdout } = plantroom([...name.split(' '), '--help'])
     t.equal(status, 0, name)
     t.match(stdout, /Exit codes: 0/, name)
   }
