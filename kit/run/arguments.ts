@@ -1,9 +1,11 @@
 /** The command line of a daemon, its version and its exit codes. */
 
-import { resolve } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import facts from '../../package.json' with { type: 'json' }
 import { Fault } from '../pure/fault.ts'
+import { isVersion } from '../pure/version.ts'
 
 // Exit codes, for the script that started a process.
 
@@ -21,10 +23,13 @@ export const exitCodes = {
   crashed: 70,
 } as const
 
-// The running version, from package.json; bundles contain it.
+// The running version.
 
-/** The product's version, `major.minor.patch`. */
-export const version: string = facts.version
+/** Beside the bundles of a published release: which one it is. */
+export const RELEASE_FILE = 'release.json'
+
+/** The version that was published; else that of package.json, which bundles contain. */
+export const version: string = publishedVersion() ?? facts.version
 
 /** What a daemon was started with. */
 export interface DaemonArguments {
@@ -98,6 +103,16 @@ export function configFileOf(name: string): string {
 /** Default state folder. systemd may name several folders; the first is the daemon's. */
 export function stateFolderOf({ name, env }: DaemonPlace): string {
   return env.STATE_DIRECTORY?.split(':')[0] || `/var/lib/plantroom/${name}`
+}
+
+/** @throws where the file is there and says nothing: a release that does not know its version would be updated for ever */
+function publishedVersion(): string | undefined {
+  const file = join(import.meta.dirname, RELEASE_FILE)
+  if (!existsSync(file)) return undefined
+  const { version: published } = JSON.parse(readFileSync(file, 'utf8')) as { version: unknown }
+  if (typeof published !== 'string' || !isVersion(published))
+    throw new Fault('bad_version', `${file} names no version: install this Plantroom again`)
+  return published
 }
 
 function parseStrict(argv: readonly string[]) {
