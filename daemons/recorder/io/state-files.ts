@@ -12,6 +12,7 @@ import { createReader } from '#kit/http/check.ts'
 import { createLog, type Log } from '#kit/log.ts'
 import { createUserList, createUsers, type Users } from '#kit/pure/users.ts'
 import type { KeptAccounts } from '#kit/run/daemon.ts'
+import { openSeal } from '#kit/store/sealing.ts'
 import { createStore } from '#kit/store/store.ts'
 import {
   type AccountBook,
@@ -28,7 +29,6 @@ import type { CameraRecord } from '../core/cameras/book.ts'
 import { maskList, readMasks } from '../core/cameras/masks.ts'
 import { createSite, type SetupStep, type Site, type SiteRecord, setupSteps } from '../core/site.ts'
 import { createStorageBook, type StorageBook, type StorageRecord } from '../core/storage/storage-book.ts'
-import { openSeal } from './sealing.ts'
 
 /** A file of a later version is refused rather than half understood. */
 const VERSION = 1 as const

@@ -1,9 +1,9 @@
-/** Passwords of cameras at rest: sealed with a key of this recorder, so that a file of cameras alone gives none away. */
+/** Secrets at rest: sealed with a key of this daemon, so that the file they stand in gives none away by itself. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Fault } from '#kit/pure/fault.ts'
-import { replaceFile } from '#kit/store/store.ts'
+import { Fault } from '../pure/fault.ts'
+import { replaceFile } from './store.ts'
 
 /** Seals texts, and opens what it has sealed. */
 export interface Seal {
@@ -21,11 +21,13 @@ const TAG_BYTES = 16
 const CIPHER = 'aes-256-gcm'
 
 /**
- * @param folder the state folder; its key is made if it is missing, for the daemon's user alone
+ * systemd may hand in the key, so that it does not lie beside what it opens. @source systemd.exec(5), LoadCredential
+ * @param folder the state folder; without such a key one is made in it if it is missing, for the daemon's user alone
  * @throws Fault `seal_broken` for a file that is no key
  */
-export async function openSeal(folder: string): Promise<Seal> {
-  const key = await keyOf(join(folder, FILE))
+export async function openSeal(folder: string, credentials = process.env.CREDENTIALS_DIRECTORY): Promise<Seal> {
+  const given = credentials === undefined ? undefined : join(credentials, FILE)
+  const key = given !== undefined && existsSync(given) ? keyIn(given) : await keyOf(join(folder, FILE))
   return {
     close(text, of) {
       const nonce = randomBytes(NONCE_BYTES)
@@ -42,7 +44,7 @@ export async function openSeal(folder: string): Promise<Seal> {
         const body = bytes.subarray(NONCE_BYTES, -TAG_BYTES)
         return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
       } catch (cause) {
-        throw new Fault('seal_broken', 'A sealed password does not open with the key of this recorder.', { cause })
+        throw new Fault('seal_broken', 'A sealed secret does not open with the key of this daemon.', { cause })
       }
     },
   }
@@ -50,13 +52,17 @@ export async function openSeal(folder: string): Promise<Seal> {
 
 async function keyOf(path: string): Promise<Buffer> {
   try {
-    const key = readFileSync(path)
-    if (key.length === KEY_BYTES) return key
+    return keyIn(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     const fresh = randomBytes(KEY_BYTES)
     await replaceFile(path, fresh)
     return fresh
   }
+}
+
+function keyIn(path: string): Buffer {
+  const key = readFileSync(path)
+  if (key.length === KEY_BYTES) return key
   throw new Fault('seal_broken', `${path} is not a key of ${KEY_BYTES} bytes. Put the one of a backup back.`)
 }

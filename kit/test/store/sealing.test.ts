@@ -1,7 +1,7 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openSeal } from '../../io/sealing.ts'
+import { openSeal } from '../../store/sealing.ts'
 
 t.test('what was sealed opens again, after a restart too, and looks different each time', async (t) => {
   const folder = t.testdir({})
@@ -36,4 +36,14 @@ t.test('a file that is no key is told, and not replaced', async (t) => {
   writeFileSync(join(folder, 'sealing.key'), 'short')
   await t.rejects(openSeal(folder), { code: 'seal_broken' })
   t.equal(readFileSync(join(folder, 'sealing.key'), 'utf8'), 'short')
+})
+
+t.test('a key that systemd hands in is used, and none is made beside what it opens', async (t) => {
+  const folder = t.testdir({ credentials: { 'sealing.key': 'k'.repeat(32) }, state: {} })
+  const seal = await openSeal(join(folder, 'state'), join(folder, 'credentials'))
+  const sealed = seal.close('secret', 'release 1')
+  t.notOk(existsSync(join(folder, 'state/sealing.key')))
+  t.equal((await openSeal(join(folder, 'credentials'))).open(sealed, 'release 1'), 'secret')
+  await openSeal(join(folder, 'state'), join(folder, 'state'))
+  t.ok(existsSync(join(folder, 'state/sealing.key')), 'where it hands in none, one is made')
 })
