@@ -128,10 +128,17 @@ function securityOf({ page, ticket, token }: Described, { moreSchemes = {} }: Di
   return [{ token: [] }, ...more, ...(token ? [{ query: [] }] : []), ...(ticket ? [{ ticket: [] }] : [])]
 }
 
-function successOf({ refuses, reply, replyType = JSON_TYPE, status = 200 }: Described): Record<string, unknown> {
+function successOf({
+  partial,
+  refuses,
+  reply,
+  replyType = JSON_TYPE,
+  status = 200,
+}: Described): Record<string, unknown> {
   if (refuses !== undefined) return {}
   if (status === 204) return { 204: { description: 'done' } }
-  return { [status]: { description: 'done', content: { [replyType]: reply ? { schema: reply } : {} } } }
+  const content = { [replyType]: reply ? { schema: reply } : {} }
+  return { [status]: { description: 'done', content }, ...(partial && { 206: { description: 'a part', content } }) }
 }
 
 function othersOf({ replies = {} }: Described): Record<string, unknown> {

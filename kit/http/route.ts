@@ -18,6 +18,8 @@ export interface UploadBounds {
   idleMs: number
   /** Longest time from the head to the last byte, however steadily the client sends. */
   wholeMs: number
+  /** A form around the file is passed on as it arrives too, for a handler that opens it; else it is refused. */
+  takesForm?: true
 }
 
 /** What a handler gets instead of a body. */
@@ -208,6 +210,8 @@ export interface Route {
   replies?: Readonly<Record<number, TSchema>>
   /** It takes `If-Match` and is refused with 412 if the revision has changed since, for OpenAPI. */
   takesIfMatch?: true
+  /** It may answer with a part of the reply, 206, for OpenAPI. */
+  partial?: true
   /** Content type of the reply if it is not JSON, for OpenAPI. */
   replyType?: string
   /** Body of its refusals, if not the common one. */

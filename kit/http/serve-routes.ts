@@ -245,6 +245,7 @@ function addRoute(app: FastifyInstance, by: RouteOptions, { route, ...needs }: R
     method: route.method,
     url: route.path,
     bodyLimit: Math.max(by.config.body_bytes, route.bodyBytes ?? 0),
+    config: { takesForm: route.upload?.takesForm },
     // Runs before the body is read: a caller that may not use a route does not get to send it 64 KiB.
     onRequest: async (request, reply) => {
       const { headers } = request
@@ -285,12 +286,14 @@ function tellRefused(onRefused: (refused: RefusedAsk) => void, handled: WeakSet<
 }
 
 /**
- * Programs declare any type for the bytes of a file; curl declares a form. A multipart form around the file is refused.
+ * Programs declare any type for the bytes of a file; curl declares a form. A multipart form around the file is refused,
+ * but by a route that opens it.
  */
 function takeAnyType(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers()
-  scope.addContentTypeParser('*', ({ headers }, _body, done) => {
-    const isWrapped = /^\s*multipart\//i.test(headers['content-type'] ?? '')
+  scope.addContentTypeParser('*', ({ headers, routeOptions }, _body, done) => {
+    const { takesForm } = routeOptions.config as { takesForm?: true }
+    const isWrapped = !takesForm && /^\s*multipart\//i.test(headers['content-type'] ?? '')
     const sentence = 'the body is a form that holds a file, expected the bytes of the file alone (curl -X POST -T FILE)'
     done(isWrapped ? new Fault('unsupported_media_type', sentence) : null)
   })

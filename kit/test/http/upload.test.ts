@@ -63,6 +63,15 @@ t.test('a form that holds a file is not the file', async (t) => {
   t.match(await reply.json(), { error: 'unsupported_media_type', message: /-X POST -T FILE/ })
 })
 
+t.test('a route that opens forms gets one as it arrives', async (t) => {
+  const { ask } = await serve(t, { routes: [take({ takesForm: true })] })
+  const body = new FormData()
+  body.set('file', new Blob(['image']))
+  const reply = await ask('/api/take', { method: 'POST', as: 'admin', body })
+  t.equal(reply.status, 200)
+  t.ok(((await reply.json()) as { bytes: number }).bytes > 'image'.length, 'with what is around the file')
+})
+
 t.test('a caller without permission cannot send it', async (t) => {
   const asked: unknown[] = []
   const { ask } = await serve(t, { routes: [take({}, async ({ caller }) => asked.push(caller))] })
