@@ -12,7 +12,8 @@ import { openToRead } from '../run/state-folder.ts'
 
 /**
  * Our additions to JSON schema: `unit` for people, `secret` for a value that no message shows, `check` for rules a
- * schema cannot express; it returns the sentence of what is wrong, or undefined.
+ * schema cannot express; it returns the sentence of what is wrong, or undefined. `isBare`: it may be given without its
+ * table, where an interface names it so.
  */
 interface KeySchema {
   type?: string
@@ -28,6 +29,7 @@ interface KeySchema {
   items?: KeySchema
   unit?: string
   secret?: boolean
+  isBare?: boolean
   check?: (value: unknown) => string | undefined
 }
 
@@ -305,7 +307,8 @@ function defaultsOf(tables: Tables): Record<string, Record<string, unknown>> {
 }
 
 /** Stores one setting; returns the sentence of what is wrong with it, if anything. */
-function put(value: Record<string, Record<string, unknown>>, tables: Tables, setting: Setting): string | undefined {
+function put(value: Record<string, Record<string, unknown>>, tables: Tables, given: Setting): string | undefined {
+  const setting = { ...given, key: withTable(tables, given.key) }
   const [table = '', ...rest] = setting.key.split('.')
   const name = rest.join('.')
   if (!Object.hasOwn(tables, table)) return unknownSentence(tables, setting.key, name === '' ? undefined : table)
@@ -315,6 +318,12 @@ function put(value: Record<string, Record<string, unknown>>, tables: Tables, set
   const fault = faultOfValue(keys[name] as KeySchema, setting.value)
   if (fault === undefined && value[table]) value[table][name] = setting.value
   return fault
+}
+
+/** The whole name of a key that may be given without its table. */
+function withTable(tables: Tables, key: string): string {
+  const [table] = Object.entries(tables).find(([, { properties }]) => properties[key]?.isBare) ?? []
+  return table === undefined ? key : `${table}.${key}`
 }
 
 function unknownSentence(tables: Tables, key: string, unknownTable: string | undefined): string {

@@ -13,6 +13,7 @@ const schema = Type.Object({
     queue: Type.Integer({ default: 64, minimum: 1, maximum: 1024, description: 'requests that wait' }),
     gap_ms: Type.Number({ default: 1.75, minimum: 0, maximum: 100, unit: 'ms', description: 'silence' }),
     key: Type.String({ default: '', maxLength: 8, secret: true, description: 'a secret' }),
+    push_key: Type.String({ default: '', isBare: true, description: 'named without its table elsewhere' }),
     allow: Type.Array(Type.String(), { default: ['/dev/ttyS*'], maxItems: 2, description: 'paths' }),
   }),
 })
@@ -42,7 +43,7 @@ t.test('gives every key its default when there is no file', async (t) => {
   t.equal(value.http.listen, '0.0.0.0:3132')
   t.equal(value.http.body_bytes, 65_536)
   t.equal(value.log.level, 'notice')
-  t.same(value.line, { queue: 64, gap_ms: 1.75, key: '', allow: ['/dev/ttyS*'] })
+  t.same(value.line, { queue: 64, gap_ms: 1.75, key: '', push_key: '', allow: ['/dev/ttyS*'] })
 })
 
 t.test('refuses a named file that does not exist', async (t) => {
@@ -72,7 +73,13 @@ t.test('reads a value of the command line as TOML, and a bare word as a string',
   )
   t.equal(value.log.level, 'debug')
   t.equal(value.http.listen, '127.0.0.1:0')
-  t.same(value.line, { queue: 64, gap_ms: 0.5, key: 'a b', allow: ['/dev/a', '/dev/b'] })
+  t.same(value.line, { queue: 64, gap_ms: 0.5, key: 'a b', push_key: '', allow: ['/dev/a', '/dev/b'] })
+})
+
+t.test('takes a key without its table where an interface names it so', async (t) => {
+  t.match((await load(t, 'push_key = "of the file"\n')).value.line, { push_key: 'of the file' })
+  t.match((await load(t, undefined, 'push_key=short')).value.line, { push_key: 'short' })
+  t.match((await load(t, undefined, 'line.push_key=long')).value.line, { push_key: 'long' })
 })
 
 t.test('takes the last of the same key', async (t) => {
@@ -93,7 +100,7 @@ t.test('refuses unknown keys and tables with the nearest known name', async (t) 
   t.match(port, /unknown key; known are http\.listen, /, 'http.port is not near http.hosts')
   t.same(await faults(t, undefined, '__proto__.x=1', 'line.constructor=1'), [
     '__proto__.x (command line): unknown table __proto__; known are http, connections, mdns, log, line',
-    'line.constructor (command line): unknown key; known are line.queue, line.gap_ms, line.key, line.allow',
+    'line.constructor (command line): unknown key; known are line.queue, line.gap_ms, line.key, line.push_key, line.allow',
   ])
 })
 
