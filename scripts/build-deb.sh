@@ -69,9 +69,9 @@ for daemon in daemons/*/; do
 done
 
 # The package's daemons are enabled and started, except those that a person switches on: the owner of a gateway does not
-# expect port 80 to be taken by a page that asks for no password until one is set
-# (docs/decisions/packaging-and-units.md).
-switched='plantroom-board.service plantroom-controller.service'
+# expect port 80 to be taken by a page that asks for no password until one is set, nor an update server, of which one
+# serves many buildings (docs/decisions/packaging-and-units.md).
+switched='plantroom-board.service plantroom-controller.service plantroom-updates.service'
 started=
 settings=
 for daemon in daemons/*/; do

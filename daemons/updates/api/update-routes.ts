@@ -1,0 +1,158 @@
+/** Routes of installations: whether there is an update, and its archive. */
+import { type Static, Type } from 'typebox'
+import { type Ask, count, object, orNull, type Route, route, text } from '#kit/http/route.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { compareVersions, isVersion } from '#kit/pure/version.ts'
+import { channels, type ReleaseRecord, type UpdatePackage } from '../core/ports.ts'
+import type { Registry, Report } from '../core/registry/registry.ts'
+import type { Releases } from '../core/releases/releases.ts'
+import type { Transfers } from '../core/releases/transfers.ts'
+import { installationIdOf } from './callers.ts'
+import { type ReadFile, sendFile } from './sending.ts'
+
+export interface UpdateRouteParts {
+  registry: Registry
+  releases: Releases
+  transfers: Transfers
+  read: ReadFile
+  /** Who an address counts as. */
+  shareOf(address: string): string | undefined
+  /** Hours in which updates are to be applied, HH:MM-HH:MM; empty: theirs to say. */
+  window: string
+}
+
+/** A newer installation may say more than this server knows: that must not keep it from its update. */
+const open = { additionalProperties: true }
+
+const version = Type.String({ minLength: 1, maxLength: 64, description: 'semantic version, such as 1.4.0' })
+const short = Type.String({ maxLength: 64 })
+
+/** Not checked here, so that every wrong form gets the same sentence. */
+export const installationId = Type.Optional(
+  Type.String({
+    maxLength: 256,
+    description: '32 hex digits in lower case; may be sent as the header X-Svc-Installation-Id instead',
+  }),
+)
+
+const facts = Type.Object(
+  {
+    applied: Type.Optional({ ...version, description: 'version that runs now' }),
+    rolled_back: Type.Optional({ ...version, description: 'version that was applied, and taken back' }),
+    failed: Type.Optional({ ...version, description: 'version that was not applied' }),
+    failed_step: Type.Optional({ ...short, description: 'step at which it failed' }),
+    reason: Type.Optional(Type.String({ maxLength: 500 })),
+  },
+  { ...open, description: 'what came of updates since the last question' },
+)
+
+const checkBody = Type.Object(
+  {
+    ...{ installation_id: installationId, version, build: Type.Optional(short), arch: Type.Optional(short) },
+    channel: Type.Optional(Type.Enum([...channels])),
+    facts: Type.Optional(facts),
+  },
+  open,
+)
+
+const nothingNew = object({ update: Type.Literal(false), version: text })
+const newer = object({
+  ...{ update: Type.Literal(true), version: text, filename: text, size: count },
+  checksum: Type.String({ description: 'SHA-256 of the archive as it is sent, 64 hex digits' }),
+  encryption_key: Type.String({ description: 'key of the archive, 64 hex digits' }),
+  bundle_hash: orNull(text),
+  release: orNull(Type.String({ description: 'signed release record, base64' })),
+  window: Type.Optional(Type.String({ description: 'hours in which to apply it, HH:MM-HH:MM' })),
+})
+
+export function updateRoutes(parts: UpdateRouteParts): Route[] {
+  return [checkRoute(parts), pullRoute(parts)]
+}
+
+function checkRoute({ registry, releases, window }: UpdateRouteParts): Route {
+  return route({
+    method: 'POST',
+    path: '/check_update',
+    who: 'anyone',
+    summary: 'Whether there is a newer version, for a registered and enabled installation',
+    body: checkBody,
+    reply: Type.Union([nothingNew, newer]),
+    async handle({ body, headers, remoteAddress }) {
+      const { arch, build, channel, facts: said, version: own } = body
+      const given = installationIdOf(headers, body)
+      if (!isVersion(own)) throw badVersion()
+      let installation = registry.require(given, remoteAddress, { version: own, arch, build, channel })
+      const { id } = installation
+      for (const report of reportsOf(said)) {
+        if (releases.get(report.version) === undefined || !(await registry.report(id, report))) continue
+        if (report.outcome !== 'applied') await releases.judge(report.version)
+        installation = registry.get(id) ?? installation
+      }
+      const latest = releases.latestFor(installation)
+      if (!latest?.update || compareVersions(latest.version, own) <= 0) return { update: false, version: own }
+      return offer(latest, latest.update, window)
+    },
+  })
+}
+
+function offer({ version: offered }: ReleaseRecord, update: UpdatePackage, window: string) {
+  return {
+    ...{ update: true, version: offered, filename: update.filename, size: update.sizeBytes },
+    ...{ checksum: update.checksum, encryption_key: update.encryptionKey },
+    ...{ bundle_hash: update.bundleHash, release: update.signed },
+    ...(window !== '' && { window }),
+  }
+}
+
+function reportsOf(said: Static<typeof facts> | undefined): Report[] {
+  if (said === undefined) return []
+  const { applied, failed, failed_step: step = null, reason = null, rolled_back: rolledBack } = said
+  const reports: Report[] = []
+  if (applied !== undefined) reports.push({ version: applied, outcome: 'applied', step: null, reason: null })
+  if (failed !== undefined) reports.push({ version: failed, outcome: 'failed', step, reason })
+  if (rolledBack !== undefined) reports.push({ version: rolledBack, outcome: 'rolled_back', step, reason })
+  return reports
+}
+
+function pullRoute(parts: UpdateRouteParts): Route {
+  const { read, registry, releases, shareOf, transfers } = parts
+  return route({
+    method: 'POST',
+    path: '/pull_update',
+    who: 'anyone',
+    summary: 'The archive of a version, by default of the one that is offered; Range and If-Range work',
+    body: Type.Object({ installation_id: installationId, version: Type.Optional(version) }, open),
+    replyType: 'application/octet-stream',
+    partial: true,
+    async handle(ask) {
+      const { body, headers, remoteAddress } = ask
+      const given = installationIdOf(headers, body)
+      if (body.version !== undefined && !isVersion(body.version)) throw badVersion()
+      const installation = registry.require(given, remoteAddress)
+      const { id } = installation
+      const wanted = body.version ?? releases.latestFor(installation)?.version
+      if (wanted === undefined) throw new Fault('no_update', 'There is no update for this installation.')
+      return await sendFile(
+        { ...releases.requireUpdate(wanted), version: wanted },
+        {
+          ...{ ask, read, transfers },
+          receiver: { share: shareOf(remoteAddress), installation: id },
+          onSent: () => registry.fetched(id, wanted),
+        },
+      )
+    },
+  })
+}
+
+function badVersion(): Fault {
+  return new Fault('bad_version', 'The version is no semantic version, expected one such as 1.4.0.')
+}
+
+/** The enabled installation of a request. @throws Fault `bad_installation_id`, `unauthorized` */
+export function requireInstallation(
+  registry: Pick<Registry, 'require'>,
+  { headers, remoteAddress }: Pick<Ask, 'headers' | 'remoteAddress'>,
+  body: { installation_id?: string },
+) {
+  return registry.require(installationIdOf(headers, body), remoteAddress)
+}

@@ -1,0 +1,270 @@
+/** Assembles the update server. The only file that knows both io/ and api/. */
+import { hostname } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { createTokenStore } from '#kit/auth/credentials.ts'
+import { journalRoutes } from '#kit/http/kit-routes.ts'
+import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
+import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
+import type { Route } from '#kit/http/route.ts'
+import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
+import { createShareOf, isHostAllowed } from '#kit/net/address.ts'
+import { createPresence } from '#kit/net/mdns/mdns.ts'
+import { certificatePart, type LateAuthority, lateAuthority, machineNames } from '#kit/net/own-authority.ts'
+import { createLogGate } from '#kit/pure/pace.ts'
+import { counted } from '#kit/pure/text.ts'
+import { createPageSessions, type Signed } from '#kit/pure/users.ts'
+import { alarmPart } from '#kit/records/alarms.ts'
+import { openRecords, type Records } from '#kit/records/records.ts'
+import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
+import { openSeal } from '#kit/store/sealing.ts'
+import { artifactReader } from './api/artifact-json.ts'
+import { artifactRoutes, panelArtifactRoutes } from './api/artifact-routes.ts'
+import { createCallers, publisherFence, SESSION_MS, updatesDialect } from './api/callers.ts'
+import { faultStatus } from './api/fault-status.ts'
+import { installRoutes } from './api/install-routes.ts'
+import { panelInstallationRoutes, panelReleaseRoutes } from './api/panel-release-routes.ts'
+import { panelRoutes } from './api/panel-routes.ts'
+import { publishRoutes } from './api/publish-routes.ts'
+import { PRODUCT, systemRoutes } from './api/system-routes.ts'
+import { updateRoutes } from './api/update-routes.ts'
+import type { UpdatesConfig } from './config.ts'
+import { createArtifacts } from './core/artifacts/artifacts.ts'
+import { Registry } from './core/registry/registry.ts'
+import { createPublishing } from './core/releases/publishing.ts'
+import { Releases } from './core/releases/releases.ts'
+import { createTransfers, type Transfers } from './core/releases/transfers.ts'
+import { proofOfArchive } from './io/archive-proof.ts'
+import { type BlobFolder, freeBytesOf, openBlobs } from './io/blobs.ts'
+import { openUpdatesDatabase, type UpdatesDatabase } from './io/database.ts'
+import { firstPassword, openPeople, openUpdateKey, type People, type UpdateKey } from './io/people.ts'
+import { readSignedRelease } from './io/signed-release.ts'
+
+type Context = AssembleContext<UpdatesConfig>
+
+const DAY_MS = 86_400_000
+/** At most one log line in this time about ids that were not registered, and about what was not written. */
+const LINE_MS = 60_000
+
+/** Everything that lives as long as the daemon. */
+interface House {
+  people: People
+  updateKey: UpdateKey
+  database: UpdatesDatabase
+  folder: string
+  releaseFiles: BlobFolder
+  artifactFiles: BlobFolder
+  registry: Registry
+  releases: Releases
+  transfers: Transfers
+  installerTransfers: Transfers
+  authority: LateAuthority
+}
+
+/** Loads the stored state, and adds the parts in the order of their dependencies. */
+export async function assemble(context: Context): Promise<Assembled> {
+  const { config, parts } = context
+  const records = openRecords(context)
+  const house = await furnish(context, records)
+  const { authority, database, people, registry } = house
+  const server = serverOf(context, house, records)
+  people.list.onChange(() => server.endSignedOut())
+  const says = () => ({
+    ...{ role: 'updates', name: hostname() },
+    ...(config.http.tls ? { more: { scheme: 'https' } } : {}),
+  })
+  parts.add({ name: 'journal', start: () => {}, stop: () => records.close() })
+  parts.add(alarmPart(context, records.ledger, { says }))
+  parts.add({ name: 'database', start: () => {}, stop: () => database.close() })
+  parts.add({ name: 'registry', start: () => registry.start(), stop: () => registry.stop() })
+  parts.add(certificatePart(authority, config.http))
+  parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
+  parts.add(createPresence({ ...context, daemon: 'updates', port: () => server.address().port, says }).part)
+  return { status: () => statusLine(house) }
+}
+
+async function furnish(context: Context, records: Records): Promise<House> {
+  const { clock, config, log, stateFolder } = context
+  const people = await openPeople({ clock, log, stateFolder, http: config.http })
+  const password = await firstPassword(people.users, config.admin.password_file)
+  // Shown this once; only its hash is kept. Standard output is for the person who starts it, the log is on another.
+  if (password !== undefined) process.stdout.write(`admin password: ${password}\n`)
+  const updateKey = await openUpdateKey(stateFolder, log, clock, config.publishing.update_key)
+  const seal = await openSeal(stateFolder)
+  const database = openUpdatesDatabase(stateFolder, seal, config.registration.busy_ms)
+  const folder = config.storage.folder || join(dirname(stateFolder), `${basename(stateFolder)}-files`)
+  const files = await filesOf(context, folder, database)
+  const downloads = config.downloads
+  const transfers = createTransfers({
+    ...{ total: downloads.total, perAddress: downloads.per_address },
+    ...{ perInstallation: downloads.per_installation, retryMs: downloads.retry_ms },
+  })
+  const installerTransfers = createTransfers({
+    ...{ total: downloads.installers, perAddress: downloads.installers_per_address, retryMs: downloads.retry_ms },
+  })
+  const registry = registryOf(context, database)
+  const releases = new Releases({
+    ...{ clock, keeper: database, records: database.releases, most: config.releases.max },
+    rollout: { haltPercent: config.releases.halt_percent, haltReports: config.releases.halt_reports },
+    installations: () => registry.list(),
+    onGone(version, gone) {
+      transfers.endOf(version)
+      installerTransfers.endOf(version)
+      for (const file of gone)
+        void files.releaseFiles.remove(file).catch((fault) => log.warning('file not removed', { file, fault }))
+    },
+    onHalted(version, { applied, failed }) {
+      const sentence = `Release ${version} is not offered any more: ${failed} of ${applied + failed} installations reported a failure.`
+      records.ledger.raise({ what: 'release_halted', where: version, severity: 'fault', sentence })
+    },
+  })
+  const authority = lateAuthority({
+    ...{ folder: stateFolder, clock, log, product: PRODUCT },
+    machine: () => machineNames(config.http),
+  })
+  return {
+    ...{ people, updateKey, database, folder, registry, releases, transfers, installerTransfers, authority },
+    ...files,
+  }
+}
+
+async function filesOf({ config, log }: Context, folder: string, database: UpdatesDatabase) {
+  const { free_bytes: free } = config.storage
+  const named = database.releases.flatMap(({ installer, update }) =>
+    [installer, update].flatMap((one) => one?.file ?? []),
+  )
+  const releases = await openBlobs(join(folder, 'releases'), new Set(named), free)
+  const ofArtifacts = new Set(database.artifacts.map(({ file }) => file))
+  const artifacts = await openBlobs(join(folder, 'artifacts'), ofArtifacts, free)
+  const missing = [...releases.missing, ...artifacts.missing]
+  if (missing.length > 0) log.error('published files are missing: put them back or publish again', { folder, missing })
+  return { releaseFiles: releases.blobs, artifactFiles: artifacts.blobs }
+}
+
+function registryOf({ clock, config, log }: Context, database: UpdatesDatabase): Registry {
+  const bounds = config.registration
+  const refused = createLogGate(clock, LINE_MS, (times, facts) =>
+    log.warning('registrations_refused', { times, ...facts }),
+  )
+  const unwritten = createLogGate(clock, LINE_MS, (times, facts) =>
+    log.error('installations_unwritten', { times, ...facts }),
+  )
+  return new Registry({
+    ...{ clock, keeper: database, records: database.installations, shareOf: createShareOf(config.connections.trusted) },
+    bounds: {
+      ...{ most: bounds.max, pendingMax: bounds.pending_max, perAddressPerHour: bounds.per_address_per_hour },
+      ...{ addresses: bounds.addresses, pendingMs: bounds.pending_days * DAY_MS, writeMs: bounds.write_ms },
+    },
+    onRefused: (why) => refused.note({ why }),
+    onUnwritten: (fault) => unwritten.note({ fault }),
+  })
+}
+
+function serverOf(context: Context, house: House, records: Records): HttpServer {
+  const { clock, config, log, version } = context
+  const { authority, people, updateKey } = house
+  const { ledger } = records
+  const tokens = createTokenStore<Signed>({ clock, lifeMs: SESSION_MS, kind: 'absolute', max: config.http.max_tokens })
+  const sessions = createPageSessions(people.list, tokens)
+  const isUpdateKey = (text: string) => updateKey.isRight(text)
+  const callers = createCallers({ sessions, isUpdateKey, limiter: people.limiter })
+  const metrics = createMetrics({ process: true })
+  measureLedger(metrics, ledger)
+  measureHouse(metrics, house)
+  const server = createHttpServer({
+    ...{ log, clock, config: config.http, version, metrics, faultStatus, title: PRODUCT, dialect: updatesDialect },
+    tls: config.http.tls ? { config: config.http, identity: () => authority.identity() } : undefined,
+    shareOf: createShareOf(config.connections.trusted),
+    identify: (knock) => callers.callerOf(knock),
+    isStillSignedIn: (caller) => callers.isStillSignedIn(caller),
+    browsers: { takesHost: (host) => isHostAllowed(host, config.http.hosts), takesOrigin: () => false },
+    fence: publisherFence,
+    routes: [
+      ...panelRoutes({
+        ...{ users: people.users, book: people.book, sessions, callers, updateKey },
+        ...{ recorder: records.recorder, refusals: records.refusals, journal: records.journal },
+        ...{ isSecure: config.http.tls, settings: () => settingsOf(config) },
+        endSignedOut: () => server.endSignedOut(),
+      }),
+      ...routesOf(context, house, records),
+      ...journalRoutes({ journal: records.journal, clock }).map(withoutTicket),
+      ...ledgerRoutes({ ledger, recorder: records.recorder, clock, shows: (caller) => caller?.role === 'admin' }).map(
+        withoutTicket,
+      ),
+    ],
+    web: { folder: join(import.meta.dirname, 'web/updates'), also: { '/admin': '/' } },
+  })
+  return server
+}
+
+function routesOf({ clock, config, log, version }: Context, house: House, { recorder }: Records): Route[] {
+  const { database, folder, installerTransfers, registry, releases, transfers, updateKey } = house
+  const { artifacts: most, publishing, storage, uploads } = config
+  const shareOf = createShareOf(config.connections.trusted)
+  const read: BlobFolder['read'] = (file, range) => house.releaseFiles.read(file, range)
+  const limits = { idleMs: uploads.idle_ms, wholeMs: uploads.whole_ms, retryMs: uploads.retry_ms }
+  const artifactParts = {
+    ...{ registry, transfers, shareOf, recorder, readJson: artifactReader(most.values) },
+    read: (file: string, range: { start: number; end: number }) => house.artifactFiles.read(file, range),
+    limits: { fileBytes: most.file_bytes, atOnce: most.at_once, ...limits },
+    artifacts: createArtifacts({
+      ...{ clock, keeper: database, blobs: house.artifactFiles, records: database.artifacts, most: most.max },
+    }),
+  }
+  return [
+    ...updateRoutes({ registry, releases, transfers, read, shareOf, window: config.releases.window }),
+    ...publishRoutes({
+      ...{ log, recorder, readSigned: readSignedRelease },
+      bounds: { maxBytes: uploads.max_bytes, idleMs: uploads.idle_ms, wholeMs: uploads.whole_ms },
+      publishing: createPublishing({
+        ...{ clock, blobs: house.releaseFiles, releases, proofOf: proofOfArchive },
+        limits: {
+          ...{ atOnce: uploads.at_once, mostBytes: uploads.max_bytes, retryMs: uploads.retry_ms },
+          ...{ paceBytes: uploads.pace_bytes, paceMs: uploads.pace_ms },
+        },
+      }),
+    }),
+    ...installRoutes({
+      ...{ releases, read, shareOf, transfers: installerTransfers },
+      ...{ publicUrl: publishing.public_url, isSecure: config.http.tls },
+    }),
+    ...artifactRoutes(artifactParts),
+    ...panelArtifactRoutes(artifactParts),
+    ...panelInstallationRoutes({ registry, releases, recorder }),
+    ...panelReleaseRoutes({ registry, releases, recorder }),
+    ...systemRoutes({
+      ...{ clock, version, registry, releases, authority: house.authority, name: hostname },
+      downloads: () => ({ updates: transfers.many(), installers: installerTransfers.many() }),
+      disk: async () => ({ freeBytes: await freeBytesOf(folder), reservedBytes: storage.free_bytes }),
+      isUpdateKeySet: () => updateKey.source().from !== 'none',
+    }),
+  ]
+}
+
+function settingsOf({ artifacts, publishing, releases, uploads }: UpdatesConfig) {
+  return {
+    ...{ upload_bytes: uploads.max_bytes, artifact_bytes: artifacts.file_bytes, session_ms: SESSION_MS },
+    ...{ public_url: publishing.public_url, halt_percent: releases.halt_percent, window: releases.window },
+  }
+}
+
+/** The cookie of a page goes with a download too: no ticket is needed. */
+function withoutTicket({ ticket: _, ...route }: Route): Route {
+  return route
+}
+
+function measureHouse(metrics: Metrics, { installerTransfers, registry, transfers }: House): void {
+  metrics.gauge({ name: 'installations', help: 'Installations by state', labels: ['state'] }, () =>
+    Object.entries(registry.counts()).map(([state, value]) => ({ labels: { state }, value })),
+  )
+  metrics.gauge({ name: 'downloads_running', help: 'Files that are being sent', labels: ['kind'] }, () => [
+    { labels: { kind: 'update' }, value: transfers.many() },
+    { labels: { kind: 'installer' }, value: installerTransfers.many() },
+  ])
+}
+
+/** @returns a text without line breaks */
+function statusLine({ registry, releases }: House): string {
+  const { enabled, pending } = registry.counts()
+  const waiting = pending > 0 ? `, ${pending} wait to be enabled` : ''
+  return `serves ${counted(releases.list().length, 'release')} to ${counted(enabled, 'installation')}${waiting}`
+}

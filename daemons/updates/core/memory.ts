@@ -1,0 +1,104 @@
+/** The memory budget of the update server, row by row; docs/updates.md has the table. */
+import {
+  houseRows,
+  KIB,
+  type MemoryPlan,
+  type MemoryRow,
+  MIB,
+  NODE_TASKS,
+  serverRows,
+  signInRows,
+  threadRow,
+  tlsRow,
+} from '#kit/pure/memory-plan.ts'
+
+/** Of the thread that writes the database. */
+export const WRITER_HEAP_MIB = { old: 128, young: 16 }
+
+/** What is read of a file at once. @source measured: 0.3 processor seconds a gigabyte, with 64 KiB three times that */
+export const PIECE_BYTES = 512 * KIB
+
+/** What Node reads of a connection at once, what waits beside it, and the chunk that is being proven. */
+const UPLOAD_BYTES = 8 * 64 * KIB
+
+/** Of an artifact as bytes and as text. @source measured */
+const TEXT_TIMES = 4
+/** Of one of its values, the smallest ones. @source measured */
+const VALUE_BYTES = 96
+
+/** With eight versions that it reported on. */
+const INSTALLATION_BYTES = 6 * KIB
+
+export function memoryPlan(): MemoryPlan {
+  return {
+    idleBytes: 96 * MIB,
+    garbage: 0.25,
+    youngBytes: 48 * MIB,
+    rows: [
+      ...serverRows(),
+      tlsRow(),
+      ...signInRows({
+        workers: 'http.password_workers',
+        queue: 'http.password_queue',
+        table: 'http.login_table',
+        homes: 'http.login_homes',
+      }),
+      ...houseRows(),
+      ...registryRows(),
+      ...fileRows(),
+      threadRow(
+        'the thread that writes the database',
+        WRITER_HEAP_MIB.old + WRITER_HEAP_MIB.young,
+        'kit/test/store/sqlite-writer.test.ts',
+      ),
+    ],
+    tasks: {
+      'Node and V8': NODE_TASKS,
+      'threads that hash passwords': 'http.password_workers',
+      'the thread that writes the database': 1,
+    },
+  }
+}
+
+function registryRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'installations', of: 'installation', each: INSTALLATION_BYTES, isHeap: true },
+      many: (setting) => setting('registration.max') + setting('registration.pending_max'),
+      shownBy: 'daemons/updates/test/core/registry/registry.test.ts',
+    },
+    {
+      ...{ what: 'addresses that registered installations', of: 'address', each: KIB / 4, isHeap: true },
+      many: 'registration.addresses',
+      shownBy: 'daemons/updates/test/core/registry/registry.test.ts',
+    },
+    {
+      ...{ what: 'releases', of: 'release', each: 8 * KIB, many: 'releases.max', isHeap: true },
+      shownBy: 'daemons/updates/test/core/releases/releases.test.ts',
+    },
+    {
+      ...{ what: 'artifacts', of: 'artifact', each: 8 * KIB, many: 'artifacts.max', isHeap: true },
+      shownBy: 'daemons/updates/test/core/artifacts/artifacts.test.ts',
+    },
+  ]
+}
+
+function fileRows(): MemoryRow[] {
+  return [
+    {
+      // One that is read, and one that waits to be sent.
+      ...{ what: 'files that are sent', of: 'download', each: 2 * PIECE_BYTES },
+      many: (setting) => setting('downloads.total') + setting('downloads.installers'),
+      shownBy: 'daemons/updates/test/updates.e2e.test.ts',
+    },
+    {
+      ...{ what: 'files that are published', of: 'upload', each: UPLOAD_BYTES, many: 'uploads.at_once' },
+      shownBy: 'daemons/updates/test/core/releases/publishing.test.ts',
+    },
+    {
+      ...{ what: 'artifacts that are checked', of: 'artifact', many: 'artifacts.at_once', isHeap: true },
+      each: (setting) => TEXT_TIMES * setting('artifacts.file_bytes') + VALUE_BYTES * setting('artifacts.values'),
+      shownBy: 'daemons/updates/test/api/artifact-json.test.ts',
+    },
+  ]
+}

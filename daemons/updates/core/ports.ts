@@ -1,0 +1,167 @@
+/** What the update server needs of the world: a place for its records, one for its files, and proofs of what is published. */
+import { type Static, Type } from 'typebox'
+
+const strict = { additionalProperties: false }
+const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
+  Type.Union([schema, Type.Null()])
+const text = Type.String()
+const instant = Type.Integer()
+
+export const channels = ['stable', 'beta'] as const
+export type Channel = (typeof channels)[number]
+const channel = Type.Enum([...channels])
+
+/** What became of a version at an installation; `null`: nothing was reported. */
+export const outcomes = ['applied', 'rolled_back', 'failed'] as const
+export type Outcome = (typeof outcomes)[number]
+
+/** One version at one installation. */
+const delivery = Type.Object(
+  {
+    version: text,
+    fetchedAt: orNull(instant),
+    outcome: orNull(Type.Enum([...outcomes])),
+    reportedAt: orNull(instant),
+    step: orNull(text),
+    reason: orNull(text),
+  },
+  strict,
+)
+export type Delivery = Static<typeof delivery>
+
+/** `pending` until somebody has decided. */
+export const installationStates = ['pending', 'enabled', 'disabled'] as const
+
+/** As it is kept. Instants are epoch milliseconds. */
+export const installationRecord = Type.Object(
+  {
+    id: text,
+    state: Type.Enum([...installationStates]),
+    name: orNull(text),
+    /** Set by an administrator: goes before the one that it asks for. */
+    channel: orNull(channel),
+    registeredAt: instant,
+    /** Network that registered it. */
+    registeredFrom: text,
+    seenAt: instant,
+    address: text,
+    version: orNull(text),
+    build: orNull(text),
+    arch: orNull(text),
+    askedChannel: orNull(channel),
+    /** The newest last. */
+    deliveries: Type.Array(delivery),
+  },
+  strict,
+)
+export type InstallationRecord = Static<typeof installationRecord>
+
+/** A published file. */
+const packageRecord = {
+  filename: text,
+  /** SHA-256 of the file as it is stored, 64 hex digits. */
+  checksum: text,
+  /** Its name among the stored files, its own alone. */
+  file: text,
+  sizeBytes: Type.Integer(),
+  bundleHash: orNull(text),
+  /** The signed release record, base64 as it was published. */
+  signed: orNull(text),
+  publishedAt: instant,
+}
+const installerRecord = Type.Object(packageRecord, strict)
+const updateRecord = Type.Object({ ...packageRecord, encryptionKey: text }, strict)
+export type InstallerPackage = Static<typeof installerRecord>
+export type UpdatePackage = Static<typeof updateRecord>
+
+export const releaseStates = ['offered', 'halted', 'withdrawn', 'deleted'] as const
+
+export const releaseRecord = Type.Object(
+  {
+    version: text,
+    state: Type.Enum([...releaseStates]),
+    channel,
+    /** Of the installations that are offered it. */
+    percent: Type.Integer({ minimum: 0, maximum: 100 }),
+    /** Nobody is offered a higher version. */
+    isHeld: Type.Boolean(),
+    /** Failures reported before do not count for a halt. */
+    countsFrom: instant,
+    minFrom: orNull(text),
+    arch: orNull(text),
+    update: orNull(updateRecord),
+    installer: orNull(installerRecord),
+  },
+  strict,
+)
+export type ReleaseRecord = Static<typeof releaseRecord>
+
+export const artifactTypes = ['command_set', 'web_service', 'database_artifact'] as const
+export type ArtifactType = (typeof artifactTypes)[number]
+
+export const artifactRecord = Type.Object(
+  {
+    type: Type.Enum([...artifactTypes]),
+    ...{ filename: text, name: text, description: text, version: text, user: text, file: text, checksum: text },
+    tags: Type.Array(text),
+    rating: orNull(Type.Number()),
+    sizeBytes: Type.Integer(),
+    modifiedAt: instant,
+  },
+  strict,
+)
+export type ArtifactRecord = Static<typeof artifactRecord>
+
+/** Keeps records. What a method was given is on the disk when it resolves. @throws Fault `store_write_failed` */
+export interface Keeper {
+  saveInstallations(changed: readonly InstallationRecord[], removed: readonly string[]): Promise<void>
+  saveReleases(changed: readonly ReleaseRecord[], removed?: readonly string[]): Promise<void>
+  saveArtifact(record: ArtifactRecord): Promise<void>
+  removeArtifact(record: Pick<ArtifactRecord, 'type' | 'filename'>): Promise<void>
+}
+
+/** A file that is being taken in; nothing of it is left unless it is kept. */
+export interface Incoming {
+  /** The bytes are used when it resolves. @throws Fault `no_room` */
+  write(bytes: Uint8Array): Promise<void>
+  /**
+   * All of it is on the disk when it resolves.
+   * @param check throws if it is not what was expected: it is not kept then
+   */
+  keep(check?: (kept: KeptFile) => void): Promise<KeptFile>
+  /** Does nothing once it is kept. */
+  drop(): Promise<void>
+}
+
+export interface KeptFile {
+  /** A name that no other file has or had. */
+  file: string
+  checksum: string
+  sizeBytes: number
+}
+
+/** Keeps files. */
+export interface Blobs {
+  /** @param expectedBytes undefined if it is not known @throws Fault `no_room` if there is no room for so many */
+  begin(expectedBytes: number | undefined): Promise<Incoming>
+  /** Does nothing if it is gone. */
+  remove(file: string): Promise<void>
+}
+
+/** Proves an encrypted archive while it comes. */
+export interface ArchiveProof {
+  /** @throws Fault of the container */
+  take(bytes: Uint8Array): void
+  /** @throws Fault of the container, if it is not whole */
+  end(): void
+}
+
+/** What a signed release record says. */
+export interface SignedRelease {
+  version: string
+  checksum: string
+  sizeBytes: number
+  bundleHash: string | null
+  minFrom: string | null
+  arch: string | null
+}

@@ -1,0 +1,260 @@
+/** The installations: who is known, who is enabled, when each was seen, and what came of its updates. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
+import type { Channel, Delivery, InstallationRecord, Keeper, Outcome } from '../ports.ts'
+import { createRegistrations, type RegistrationBounds } from './registrations.ts'
+
+export interface RegistryBounds extends RegistrationBounds {
+  /** Enabled and disabled ones. */
+  most: number
+  pendingMax: number
+  /** One that nobody enabled and that was not seen for so long is forgotten. */
+  pendingMs: number
+  /** How often what was seen is written. */
+  writeMs: number
+}
+
+/** What an installation says of itself. */
+export interface Sighting {
+  version?: string | undefined
+  build?: string | undefined
+  arch?: string | undefined
+  channel?: Channel | undefined
+}
+
+/** What came of a version. */
+export interface Report {
+  version: string
+  outcome: Outcome
+  step: string | null
+  reason: string | null
+}
+
+export interface InstallationChange {
+  enabled?: boolean
+  name?: string | null
+  channel?: Channel | null
+  /** Versions that it rolled back from may be offered to it again. */
+  retry?: boolean
+}
+
+interface RegistryParts {
+  clock: Clock
+  keeper: Pick<Keeper, 'saveInstallations'>
+  records: readonly InstallationRecord[]
+  bounds: RegistryBounds
+  /** Who an address counts as; undefined: it is not bounded by itself. */
+  shareOf(address: string): string | undefined
+  /** New ids that were not taken in. */
+  onRefused(why: 'address' | 'full'): void
+  /** What was seen could not be written: it is tried again. */
+  onUnwritten(fault: unknown): void
+}
+
+/** Versions remembered of one installation. */
+const MOST_DELIVERIES = 8
+
+/** All installations. They are in memory; what changes is written together. */
+export class Registry {
+  readonly #parts: RegistryParts
+  readonly #all: Map<string, InstallationRecord>
+  readonly #registrations: ReturnType<typeof createRegistrations>
+  readonly #inTurn = createSerialTurn()
+  #changed = new Set<string>()
+  #timer: Timer | undefined
+
+  constructor(parts: RegistryParts) {
+    this.#parts = parts
+    this.#all = new Map(parts.records.map((record) => [record.id, record]))
+    this.#registrations = createRegistrations(parts.clock, parts.bounds)
+  }
+
+  /**
+   * The enabled installation of this id. An unknown one is registered, within the bounds, and not enabled.
+   * @param id undefined if none was sent
+   * @throws Fault `unauthorized`, the same whatever is the matter
+   */
+  require(id: string | undefined, address: string, says: Sighting = {}): InstallationRecord {
+    if (id === undefined) throw notEnabled()
+    const known = this.#all.get(id) ?? this.#register(id, address)
+    const record = known && this.#put(seen(known, { address, says, nowAt: this.#parts.clock.epochMs() }))
+    if (record?.state === 'enabled') return record
+    throw notEnabled()
+  }
+
+  /** Notes what was reported, and resolves when it is written. @returns false if that was known */
+  async report(id: string, { version, outcome, reason, step }: Report): Promise<boolean> {
+    const last = this.#all.get(id)?.deliveries.find((one) => one.version === version)
+    if (last?.outcome === outcome && last.step === step && last.reason === reason) return false
+    this.#note(id, version, { outcome, step, reason, reportedAt: this.#parts.clock.epochMs() })
+    await this.#inTurn(() => this.#write())
+    return true
+  }
+
+  /** All of a version was sent to it. */
+  fetched(id: string, version: string): void {
+    this.#note(id, version, { fetchedAt: this.#parts.clock.epochMs() })
+  }
+
+  /** Registered last first. */
+  list(): InstallationRecord[] {
+    return [...this.#all.values()].reverse()
+  }
+
+  get(id: string): InstallationRecord | undefined {
+    return this.#all.get(id)
+  }
+
+  counts(): { pending: number; enabled: number; disabled: number } {
+    const many = { pending: 0, enabled: 0, disabled: 0 }
+    for (const { state } of this.#all.values()) many[state]++
+    return many
+  }
+
+  /** Changes all of them or none. @throws Fault `unknown_installation`, `too_many_installations` */
+  change(ids: readonly string[], wish: InstallationChange): Promise<InstallationRecord[]> {
+    return this.#inTurn(async () => {
+      const before = ids.map((id) => this.#required(id))
+      if (wish.enabled !== undefined) this.#refuseMore(before)
+      await this.#parts.keeper.saveInstallations(
+        before.map((record) => changedBy(record, wish)),
+        [],
+      )
+      // What was seen meanwhile stays.
+      return ids.map((id) => this.#put(changedBy(this.#required(id), wish)))
+    })
+  }
+
+  start(): void {
+    this.#timer = this.#parts.clock.every(this.#parts.bounds.writeMs, () => this.#look())
+  }
+
+  /** Writes what was seen. */
+  async stop(): Promise<void> {
+    this.#timer?.cancel()
+    await this.#inTurn(() => this.#write())
+  }
+
+  #put(record: InstallationRecord): InstallationRecord {
+    this.#all.set(record.id, record)
+    this.#changed.add(record.id)
+    return record
+  }
+
+  #forget(id: string): void {
+    this.#all.delete(id)
+    this.#changed.add(id)
+  }
+
+  #required(id: string): InstallationRecord {
+    const record = this.#all.get(id)
+    if (!record) throw new Fault('unknown_installation', 'There is no installation of this id.')
+    return record
+  }
+
+  #register(id: string, address: string): InstallationRecord | undefined {
+    const share = this.#parts.shareOf(address)
+    if (share !== undefined && !this.#registrations.take(share)) {
+      this.#parts.onRefused('address')
+      return undefined
+    }
+    this.#makeRoom()
+    const nowAt = this.#parts.clock.epochMs()
+    return this.#put({
+      ...{ id, state: 'pending', name: null, channel: null, registeredAt: nowAt, registeredFrom: share ?? 'trusted' },
+      ...{ seenAt: nowAt, address, version: null, build: null, arch: null, askedChannel: null, deliveries: [] },
+    })
+  }
+
+  /** Where as many wait as may, the network with most of them loses its oldest. */
+  #makeRoom(): void {
+    const waiting = [...this.#all.values()].filter(({ state }) => state === 'pending')
+    if (waiting.length < this.#parts.bounds.pendingMax) return
+    this.#parts.onRefused('full')
+    const held = Map.groupBy(waiting, ({ registeredFrom }) => registeredFrom)
+    const [most = []] = [...held.values()].toSorted((one, other) => other.length - one.length)
+    const [oldest] = most.toSorted((one, other) => one.registeredAt - other.registeredAt)
+    if (oldest) this.#forget(oldest.id)
+  }
+
+  /** @throws Fault `too_many_installations` */
+  #refuseMore(those: readonly InstallationRecord[]): void {
+    const { disabled, enabled } = this.counts()
+    const more = those.filter(({ state }) => state === 'pending').length
+    if (more === 0 || enabled + disabled + more <= this.#parts.bounds.most) return
+    throw new Fault(
+      'too_many_installations',
+      `There are ${enabled + disabled} installations; registration.max allows ${this.#parts.bounds.most}.`,
+    )
+  }
+
+  /** The entry of a version, made if it is new; the oldest that nobody has to remember makes room. */
+  #note(id: string, version: string, more: Partial<Delivery>): void {
+    const record = this.#all.get(id)
+    if (!record) return
+    const known = record.deliveries.find((one) => one.version === version)
+    const next = { ...(known ?? newDelivery(version)), ...more }
+    const others = record.deliveries.filter((one) => one !== known)
+    if (others.length >= MOST_DELIVERIES) {
+      const spare = others.findIndex(({ outcome }) => outcome !== 'rolled_back')
+      others.splice(Math.max(0, spare), 1)
+    }
+    this.#put({ ...record, deliveries: [...others, next] })
+  }
+
+  #look(): void {
+    const { bounds, clock, onUnwritten } = this.#parts
+    const since = clock.epochMs() - bounds.pendingMs
+    for (const { id, seenAt, state } of this.#all.values()) if (state === 'pending' && seenAt < since) this.#forget(id)
+    void this.#inTurn(() => this.#write()).catch(onUnwritten)
+  }
+
+  async #write(): Promise<void> {
+    const now = this.#changed
+    if (now.size === 0) return
+    this.#changed = new Set()
+    const changed = [...now].flatMap((id) => this.#all.get(id) ?? [])
+    const removed = [...now].filter((id) => !this.#all.has(id))
+    try {
+      await this.#parts.keeper.saveInstallations(changed, removed)
+    } catch (fault) {
+      this.#changed = new Set([...now, ...this.#changed])
+      throw fault
+    }
+  }
+}
+
+function notEnabled(): Fault {
+  return new Fault(
+    'unauthorized',
+    'This installation gets no updates here: it is not registered and enabled. An administrator of the update server enables it.',
+  )
+}
+
+function seen(
+  record: InstallationRecord,
+  { address, nowAt, says }: { address: string; nowAt: number; says: Sighting },
+): InstallationRecord {
+  const { arch, build, channel, version } = says
+  return {
+    ...record,
+    ...{ seenAt: nowAt, address },
+    ...(version !== undefined && { version, build: build ?? null, arch: arch ?? null, askedChannel: channel ?? null }),
+  }
+}
+
+function changedBy(record: InstallationRecord, wish: InstallationChange): InstallationRecord {
+  const { channel, enabled, name, retry } = wish
+  return {
+    ...record,
+    ...(enabled !== undefined && { state: enabled ? ('enabled' as const) : ('disabled' as const) }),
+    ...(name !== undefined && { name }),
+    ...(channel !== undefined && { channel }),
+    ...(retry && { deliveries: record.deliveries.filter(({ outcome }) => outcome !== 'rolled_back') }),
+  }
+}
+
+function newDelivery(version: string): Delivery {
+  return { version, fetchedAt: null, outcome: null, reportedAt: null, step: null, reason: null }
+}

@@ -1,0 +1,255 @@
+/** The releases: which there are, which of them are offered, and how far a rollout has come. */
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
+import { compareVersions } from '#kit/pure/version.ts'
+import type {
+  Channel,
+  InstallationRecord,
+  InstallerPackage,
+  Keeper,
+  ReleaseRecord,
+  SignedRelease,
+  UpdatePackage,
+} from '../ports.ts'
+import { offerTo } from './offer.ts'
+import { nextState } from './release-states.ts'
+
+export interface RolloutBounds {
+  /** Failed of those who reported; 0: nothing is halted. */
+  haltPercent: number
+  /** Reports before anything is halted. */
+  haltReports: number
+}
+
+export interface ReleaseChange {
+  withdrawn?: boolean
+  hold?: boolean
+  percent?: number
+  channel?: Channel
+  halted?: false
+}
+
+/** What installations have done with a release. */
+export interface ReleaseCounts {
+  fetched: number
+  applied: number
+  failed: number
+}
+
+interface ReleaseParts {
+  clock: Clock
+  keeper: Pick<Keeper, 'saveReleases'>
+  records: readonly ReleaseRecord[]
+  most: number
+  rollout: RolloutBounds
+  installations(): readonly InstallationRecord[]
+  /** Transfers of a version end; these files of it are not needed any more. */
+  onGone(version: string, files: readonly string[]): void
+  onHalted(version: string, counts: ReleaseCounts): void
+}
+
+export interface Published {
+  version: string
+  update?: UpdatePackage
+  installer?: InstallerPackage
+  signed: SignedRelease | undefined
+}
+
+/** All releases. They are in memory; each change is on the disk before it counts. */
+export class Releases {
+  readonly #parts: ReleaseParts
+  readonly #all: Map<string, ReleaseRecord>
+  readonly #inTurn = createSerialTurn()
+  #sorted: ReleaseRecord[] | undefined
+
+  constructor(parts: ReleaseParts) {
+    this.#parts = parts
+    this.#all = new Map(parts.records.map((record) => [record.version, record]))
+  }
+
+  /** Highest version first; deleted ones are left out. */
+  list(): ReleaseRecord[] {
+    this.#sorted ??= [...this.#all.values()]
+      .filter(({ state }) => state !== 'deleted')
+      .sort((one, other) => compareVersions(other.version, one.version))
+    return this.#sorted
+  }
+
+  /** Deleted ones too. */
+  get(version: string): ReleaseRecord | undefined {
+    return this.#all.get(version)
+  }
+
+  /** The release that an installation should have; undefined if there is none for it. */
+  latestFor(installation: InstallationRecord): ReleaseRecord | undefined {
+    return offerTo(installation, this.list())
+  }
+
+  /** The newest installer of the stable channel. */
+  latestInstaller(): { version: string; installer: InstallerPackage } | undefined {
+    const found = this.list().find(
+      ({ channel, installer, state }) => installer !== null && state === 'offered' && channel === 'stable',
+    )
+    return found?.installer ? { version: found.version, installer: found.installer } : undefined
+  }
+
+  /** The update of a version, to be sent. @throws Fault `unknown_release`, `release_gone` */
+  requireUpdate(version: string): UpdatePackage {
+    const update = this.#toSend(version)?.update
+    if (!update) throw new Fault('unknown_release', `There is no update ${version}.`)
+    return update
+  }
+
+  /** The same of an installer. */
+  requireInstaller(version: string): InstallerPackage {
+    const installer = this.#toSend(version)?.installer
+    if (!installer) throw new Fault('unknown_release', `There is no installer ${version}.`)
+    return installer
+  }
+
+  /**
+   * Files what was published.
+   * @returns whether it is new: the same bytes may be published again
+   * @throws Fault `release_exists` for other bytes, `too_many_releases`
+   */
+  publish(published: Published): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const known = this.#all.get(published.version)
+      const before = known && known.state !== 'deleted' ? known : undefined
+      const next = filed(before ?? newRelease(published.version, this.#parts.clock.epochMs()), published)
+      if (next === before) return false
+      await this.#save([next], known ? [] : this.#forgotten())
+      return true
+    })
+  }
+
+  /** @throws Fault `unknown_release`, `release_state` */
+  change(version: string, wish: ReleaseChange): Promise<ReleaseRecord> {
+    return this.#inTurn(async () => {
+      const before = this.#required(version)
+      const next = changedBy(before, wish, this.#parts.clock.epochMs())
+      const others = wish.hold ? this.list().filter((one) => one.isHeld && one.version !== version) : []
+      await this.#save([next, ...others.map((one) => ({ ...one, isHeld: false }))])
+      if (next.state === 'withdrawn' && before.state !== 'withdrawn') this.#parts.onGone(version, [])
+      return next
+    })
+  }
+
+  /** @throws Fault `unknown_release` */
+  remove(version: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const before = this.#required(version)
+      const state = nextState(before.state, 'remove')
+      await this.#save([{ ...before, state, isHeld: false, update: null, installer: null }])
+      const files = [before.update, before.installer].flatMap((one) => one?.file ?? [])
+      this.#parts.onGone(version, files)
+    })
+  }
+
+  /** What became of every version that an installation remembers. */
+  counts(): ReadonlyMap<string, ReleaseCounts> {
+    const found = new Map<string, ReleaseCounts>()
+    for (const { deliveries } of this.#parts.installations())
+      for (const { fetchedAt, outcome, reportedAt, version } of deliveries) {
+        const one = found.get(version) ?? { fetched: 0, applied: 0, failed: 0 }
+        found.set(version, one)
+        if (fetchedAt !== null) one.fetched++
+        if (outcome === 'applied') one.applied++
+        // Failures of before it was offered again do not halt it once more.
+        else if (outcome !== null && (reportedAt ?? 0) >= (this.#all.get(version)?.countsFrom ?? 0)) one.failed++
+      }
+    return found
+  }
+
+  /** Halts a release of which too many report a failure. */
+  judge(version: string): Promise<void> {
+    const { onHalted, rollout } = this.#parts
+    return this.#inTurn(async () => {
+      const release = this.#all.get(version)
+      if (rollout.haltPercent === 0 || release?.state !== 'offered') return
+      const those = this.counts().get(version)
+      const reports = those ? those.applied + those.failed : 0
+      if (!those || reports < rollout.haltReports || those.failed * 100 < reports * rollout.haltPercent) return
+      await this.#save([{ ...release, state: nextState(release.state, 'halt') }])
+      onHalted(version, those)
+    })
+  }
+
+  async #save(changed: readonly ReleaseRecord[], removed: readonly string[] = []): Promise<void> {
+    await this.#parts.keeper.saveReleases(changed, removed)
+    for (const version of removed) this.#all.delete(version)
+    for (const record of changed) this.#all.set(record.version, record)
+    this.#sorted = undefined
+  }
+
+  #required(version: string): ReleaseRecord {
+    const record = this.#all.get(version)
+    if (!record || record.state === 'deleted') throw new Fault('unknown_release', `There is no release ${version}.`)
+    return record
+  }
+
+  #toSend(version: string): ReleaseRecord | undefined {
+    const record = this.#all.get(version)
+    if (record?.state === 'withdrawn' || record?.state === 'deleted')
+      throw new Fault('release_gone', `Release ${version} was withdrawn. Check for another one.`)
+    return record
+  }
+
+  /** Releases that are deleted are remembered as long as there is room. @throws Fault `too_many_releases` */
+  #forgotten(): string[] {
+    const { most } = this.#parts
+    if (this.#all.size < most) return []
+    const gone = [...this.#all.values()].find(({ state }) => state === 'deleted')
+    if (gone) return [gone.version]
+    throw new Fault('too_many_releases', `There are ${most} releases; releases.max allows no more. Delete old ones.`)
+  }
+}
+
+function newRelease(version: string, nowAt: number): ReleaseRecord {
+  return {
+    ...{ version, state: 'offered', percent: 100, isHeld: false, countsFrom: nowAt },
+    // A prerelease, such as 1.5.0-beta.2.
+    channel: version.includes('-') ? 'beta' : 'stable',
+    ...{ minFrom: null, arch: null, update: null, installer: null },
+  }
+}
+
+/** @returns the very release if all of it is filed already @throws Fault `release_exists` */
+function filed(release: ReleaseRecord, { installer, signed, update }: Published): ReleaseRecord {
+  const kind = update ? 'update' : 'installer'
+  const before = release[kind]
+  const next = update ?? installer
+  if (before !== null && next !== undefined) {
+    if (before.checksum !== next.checksum)
+      throw new Fault(
+        'release_exists',
+        `The ${kind} ${release.version} is published with other bytes (SHA-256 ${before.checksum}). Publish the next version.`,
+      )
+    const isSame = (one: string | null, other: string | null) => other === null || one === other
+    if (isSame(before.bundleHash, next.bundleHash) && isSame(before.signed, next.signed)) return release
+    if (before.bundleHash !== null && !isSame(before.bundleHash, next.bundleHash))
+      throw new Fault('release_exists', `The ${kind} ${release.version} is published with another bundle hash.`)
+  }
+  // What was not said the first time may be said later; what was said stays.
+  const said = before && next ? { ...before, bundleHash: before.bundleHash ?? next.bundleHash } : next
+  const whole = said && before ? { ...said, signed: before.signed ?? next?.signed ?? null } : said
+  const rules = kind === 'update' && signed ? { minFrom: signed.minFrom, arch: signed.arch } : {}
+  return { ...release, ...rules, [kind]: whole ?? null }
+}
+
+/** @throws Fault `release_state` */
+function changedBy(release: ReleaseRecord, wish: ReleaseChange, nowAt: number): ReleaseRecord {
+  const { channel, halted, hold, percent, withdrawn } = wish
+  const next = { ...release, ...(channel && { channel }), ...(percent !== undefined && { percent }) }
+  if (withdrawn === true && next.state !== 'withdrawn') next.state = nextState(next.state, 'withdraw')
+  if (withdrawn === false && next.state === 'withdrawn') next.state = nextState(next.state, 'restore')
+  if (halted === false && next.state === 'halted') next.state = nextState(next.state, 'resume')
+  if (next.state === 'offered' && release.state !== 'offered') next.countsFrom = nowAt
+  if (hold !== undefined) next.isHeld = hold
+  if (next.isHeld && next.state === 'withdrawn') {
+    if (hold) throw new Fault('release_state', 'A withdrawn release cannot be held. Offer it again first.')
+    next.isHeld = false
+  }
+  return next
+}

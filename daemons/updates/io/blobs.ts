@@ -1,0 +1,139 @@
+/** Files that are kept: written beside where they are kept, and given their name when all of them is on the disk. */
+import { createHash, randomUUID } from 'node:crypto'
+import { type FileHandle, mkdir, open, readdir, rename, rm, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { Fault } from '#kit/pure/fault.ts'
+import { syncFolder, systemDisk } from '#kit/store/store.ts'
+import { PIECE_BYTES } from '../core/memory.ts'
+import type { Blobs, Incoming, KeptFile } from '../core/ports.ts'
+
+const INCOMING = 'incoming'
+const NAME = /^[0-9a-f-]{36}$/
+
+export interface BlobFolder extends Blobs {
+  /** Bytes of a file from `start` to `end`, both included; it is closed with the stream. @throws Fault `file_lost` */
+  read(file: string, range: { start: number; end: number }): Promise<Readable>
+}
+
+/**
+ * Removes what a daemon that was killed left unfinished, and files that nobody names.
+ * @param folder made if it is missing
+ * @param named files that are to be there
+ * @param freeBytes what stays free on the disk
+ * @returns the folder, and which named files are missing
+ */
+export async function openBlobs(
+  folder: string,
+  named: ReadonlySet<string>,
+  freeBytes: number,
+): Promise<{ blobs: BlobFolder; missing: string[] }> {
+  const incoming = join(folder, INCOMING)
+  await rm(incoming, { recursive: true, force: true })
+  await mkdir(incoming, { recursive: true, mode: 0o700 })
+  const there = new Set((await readdir(folder)).filter((name) => NAME.test(name)))
+  for (const name of there) if (!named.has(name)) await rm(join(folder, name), { force: true })
+  const blobs: BlobFolder = {
+    async begin(expectedBytes) {
+      await refuseFull(folder, expectedBytes ?? 0, freeBytes)
+      return await beginFile(folder, freeBytes)
+    },
+    remove: (file) => rm(join(folder, checked(file)), { force: true }),
+    async read(file, { end, start }) {
+      const handle = await opened(join(folder, checked(file)))
+      return handle.createReadStream({ start, end, highWaterMark: PIECE_BYTES })
+    },
+  }
+  return { blobs, missing: [...named].filter((name) => !there.has(name)) }
+}
+
+async function opened(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'r')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
+    throw new Fault('file_lost', 'The file is gone from the disk of this server. Publish it again.', { cause })
+  }
+}
+
+/** Names come from a database, which a person may have changed. */
+function checked(file: string): string {
+  if (!NAME.test(file)) throw new Fault('file_lost', 'The name of a stored file is none.')
+  return file
+}
+
+/** Bytes that are left on the disk of a folder. */
+export async function freeBytesOf(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize
+}
+
+async function refuseFull(folder: string, bytes: number, freeBytes: number): Promise<void> {
+  const left = await freeBytesOf(folder)
+  const missing = bytes + freeBytes - left
+  if (missing <= 0) return
+  throw new Fault(
+    'no_room',
+    `The disk of the update server has ${megabytes(left)} MB left, of which ${megabytes(freeBytes)} MB stay free: ${megabytes(missing)} MB are missing. Nothing was changed.`,
+  )
+}
+
+const megabytes = (bytes: number) => Math.ceil(bytes / 1_000_000)
+
+/** How often the room is looked at while a file comes whose size nobody said, in bytes. */
+const LOOK_BYTES = 16_777_216
+
+async function beginFile(folder: string, freeBytes: number): Promise<Incoming> {
+  const file = randomUUID()
+  const path = join(folder, INCOMING, file)
+  const handle = await open(path, 'wx', 0o600)
+  const hash = createHash('sha256')
+  let sizeBytes = 0
+  let lookAtBytes = LOOK_BYTES
+  let state: 'open' | 'kept' | 'dropped' = 'open'
+
+  async function drop(): Promise<void> {
+    if (state !== 'open') return
+    state = 'dropped'
+    await handle.close().catch(() => {})
+    await rm(path, { force: true })
+  }
+
+  async function keep(check: (kept: KeptFile) => void = () => {}): Promise<KeptFile> {
+    const kept = { file, checksum: hash.digest('hex'), sizeBytes }
+    check(kept)
+    await handle.sync()
+    await handle.close()
+    await rename(path, join(folder, file))
+    state = 'kept'
+    await syncFolder(systemDisk, folder)
+    return kept
+  }
+
+  return {
+    drop,
+    keep: (check) => withoutRoom(folder, freeBytes, () => keep(check)),
+    async write(bytes) {
+      hash.update(bytes)
+      sizeBytes += bytes.length
+      await withoutRoom(folder, freeBytes, async () => {
+        for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten
+      })
+      if (sizeBytes < lookAtBytes) return
+      lookAtBytes = sizeBytes + LOOK_BYTES
+      await refuseFull(folder, 0, freeBytes)
+    },
+  }
+}
+
+/** Says of a full disk how much is missing. @throws Fault `no_room` */
+async function withoutRoom<Result>(folder: string, freeBytes: number, run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run()
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw cause
+    await refuseFull(folder, 1, freeBytes)
+    throw new Fault('no_room', 'The disk of the update server is full. Nothing was changed.', { cause })
+  }
+}

@@ -1,0 +1,101 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createPublishing, type PublishWish, type UploadLimits } from '../../../core/releases/publishing.ts'
+import { blobsOf, releasesOf } from '../records.ts'
+
+const wish: PublishWish = {
+  ...{ kind: 'installer', version: '1.0.0', encryptionKey: undefined, bundleHash: null },
+  ...{ checksum: undefined, signed: undefined },
+}
+
+function stage(more: Partial<UploadLimits> = {}) {
+  const clock = fakeClock()
+  const { releases } = releasesOf([])
+  const files = blobsOf()
+  const proven: number[] = []
+  const publishing = createPublishing({
+    ...{ clock, releases, blobs: files.blobs },
+    limits: { atOnce: 2, mostBytes: 100, paceBytes: 10, paceMs: 1000, retryMs: 5000, ...more },
+    proofOf: () => ({
+      take: (bytes) => void proven.push(bytes.length),
+      end() {
+        if (proven.length < 2) throw new Fault('container_cut', 'cut')
+      },
+    }),
+  })
+  return { clock, files, proven, publishing, releases }
+}
+
+async function* pieces(...all: number[]) {
+  for (const length of all) yield new Uint8Array(length).fill(7)
+}
+
+t.test('what comes is proven and kept, and filed once all of it is there', async (t) => {
+  const { files, proven, publishing, releases } = stage()
+  const { isNew, release } = await publishing.receive(pieces(10, 20), 30, {
+    ...wish,
+    kind: 'update',
+    encryptionKey: 'k',
+  })
+  t.same([isNew, proven, files.kept.size, files.unfinished()], [true, [10, 20], 1, 0])
+  t.match(release, { update: { filename: 'plantroom-1.0.0.tar.gz.enc', sizeBytes: 30, encryptionKey: 'k' } })
+  t.equal((await publishing.receive(pieces(30), undefined, wish)).release.installer?.filename, 'plantroom-1.0.0.run')
+  t.ok(releases.get('1.0.0')?.update)
+})
+
+t.test('what is too long, empty, cut, not as announced or not proven leaves nothing', async (t) => {
+  const { files, publishing, releases } = stage()
+  await t.rejects(publishing.receive(pieces(1), 101, wish), { code: 'body_too_large' })
+  await t.rejects(publishing.receive(pieces(60, 41), undefined, wish), { code: 'body_too_large' })
+  await t.rejects(publishing.receive(pieces(), 0, wish), { code: 'bad_upload' })
+  await t.rejects(publishing.receive(pieces(10), 10, { ...wish, kind: 'update', encryptionKey: 'k' }), {
+    code: 'container_cut',
+  })
+  await t.rejects(publishing.receive(pieces(10), 10, { ...wish, checksum: 'no' }), { code: 'checksum_mismatch' })
+  const says = { version: '1.0.0', checksum: 'no', sizeBytes: 10, bundleHash: null, minFrom: null, arch: null }
+  await t.rejects(publishing.receive(pieces(10), 10, { ...wish, signed: { text: '', says } }), {
+    code: 'checksum_mismatch',
+  })
+  async function* cut() {
+    yield new Uint8Array(10)
+    throw new Fault('body_cut', 'cut')
+  }
+  await t.rejects(publishing.receive(cut(), 20, wish), { code: 'body_cut' })
+  t.same([files.kept.size, files.unfinished(), releases.list().length], [0, 0, 0])
+})
+
+t.test('the same bytes again keep the first file, other bytes keep none', async (t) => {
+  const { files, publishing } = stage()
+  await publishing.receive(pieces(10), 10, wish)
+  t.equal((await publishing.receive(pieces(5, 5), 10, wish)).isNew, false)
+  await t.rejects(publishing.receive(pieces(11), 11, wish), { code: 'release_exists' })
+  t.same([...files.kept.keys()], ['file 1'])
+})
+
+t.test('progress counts and not the clock: a steady upload may take long, one that trickles is ended', async (t) => {
+  const { clock, files, publishing } = stage()
+  async function* slow(bytes: number, everyMs: number, times: number) {
+    for (let at = 0; at < times; at++) {
+      clock.advance(everyMs)
+      yield new Uint8Array(bytes)
+    }
+  }
+  await publishing.receive(slow(5, 400, 20), 100, wish)
+  await t.rejects(publishing.receive(slow(1, 400, 20), 20, wish), { code: 'request_timeout' })
+  t.equal(files.unfinished(), 0)
+})
+
+t.test('as many at once as may be; one more is told when to come again', async (t) => {
+  const { publishing } = stage()
+  const gate = Promise.withResolvers<void>()
+  async function* held() {
+    yield new Uint8Array(1)
+    await gate.promise
+  }
+  const two = ['1.0.0', '2.0.0'].map((version) => publishing.receive(held(), 1, { ...wish, version }))
+  await t.rejects(publishing.receive(pieces(1), 1, wish), { code: 'too_many_uploads', details: { retryAfterMs: 5000 } })
+  gate.resolve()
+  await Promise.all(two)
+  await publishing.receive(pieces(1), 1, { ...wish, version: '3.0.0' })
+})

@@ -1,0 +1,120 @@
+/** An update server under test: its publisher, its administrator, its installations, and archives to publish. */
+import { createCipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  type Answer,
+  ask,
+  type Owner,
+  type RunningDaemon,
+  type StartOptions,
+  startDaemon,
+} from '#kit/test/running-daemon.ts'
+
+export const UPDATE_KEY = 'key-of-the-publisher'
+export const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+export const newId = () => randomBytes(16).toString('hex')
+
+/** Written from the document alone, apart from the product's own writer. @source interface document 3, SVC_ENC_V1 */
+export function encrypt(plain: Buffer, key: Buffer): Buffer {
+  const salt = randomBytes(32)
+  const derived = (label: string) => Buffer.from(hkdfSync('sha256', key, salt, label, 32))
+  const start = Buffer.concat([Buffer.from('SVC_ENC_V1\n'), Buffer.from([1, 16, 0, 0, 112])])
+  const proven = Buffer.concat([start, salt, createHash('sha256').update(plain).digest()])
+  const proof = createHmac('sha256', derived('SVC_ENC_V1 header')).update(proven).digest()
+  const payload = derived('SVC_ENC_V1 payload')
+  const chunks = Math.max(1, Math.ceil(plain.length / 65_536))
+  const body = Array.from({ length: chunks }, (_, at) => {
+    const nonce = Buffer.alloc(12)
+    nonce.writeUInt32BE(at, 7)
+    nonce[11] = at === chunks - 1 ? 1 : 0
+    const cipher = createCipheriv('aes-256-gcm', payload, nonce)
+    return [cipher.update(plain.subarray(at * 65_536, (at + 1) * 65_536)), cipher.final(), cipher.getAuthTag()]
+  })
+  return Buffer.concat([proven, proof, ...body.flat()])
+}
+
+export interface Archive {
+  plain: Buffer
+  key: string
+  bytes: Buffer
+}
+
+export function archiveOf(sizeBytes: number): Archive {
+  const plain = randomBytes(sizeBytes)
+  const key = randomBytes(32)
+  return { plain, key: key.toString('hex'), bytes: encrypt(plain, key) }
+}
+
+export interface Stage extends RunningDaemon {
+  /** As the administrator, signed in at the first call. */
+  admin(method: string, path: string, body?: unknown): Promise<Answer>
+  publish(version: string, archive: Archive, headers?: Record<string, string>): Promise<Answer>
+  publishInstaller(version: string, bytes: Uint8Array<ArrayBuffer>, headers?: Record<string, string>): Promise<Answer>
+  /** As an installation. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** A registered and enabled installation. */
+  enabled(version?: string): Promise<string>
+  /** Names of all that is stored of releases, unfinished uploads too. */
+  stored(): string[]
+  cookie(): Promise<{ cookie: string; 'x-csrf-token': string }>
+}
+
+/** Starts an update server; ended with the test. */
+export async function openStage(t: Owner, options: StartOptions = {}): Promise<Stage> {
+  const sets = [`update_key=${UPDATE_KEY}`, 'mdns.enabled=false', 'storage.free_bytes=0', ...(options.sets ?? [])]
+  const daemon = await startDaemon(t, 'updates', { ...options, sets })
+  t.teardown(() => rmSync(`${daemon.stateFolder}-files`, { recursive: true, force: true }))
+  const { url } = daemon
+  let session: { cookie: string; 'x-csrf-token': string } | undefined
+
+  async function cookie() {
+    if (session) return session
+    const password = /^admin password: (\S+)$/m.exec(daemon.output())?.[1]
+    const answer = await post('/admin/api/login', { password })
+    const [whole = ''] = answer.headers.getSetCookie().filter((one) => !one.includes('Domain'))
+    session = { cookie: whole.split(';')[0] ?? '', 'x-csrf-token': answer.body.csrf }
+    return session
+  }
+
+  function post(path: string, body: unknown, headers: Record<string, string> = {}) {
+    const all = { 'content-type': 'application/json', ...headers }
+    return ask(url + path, { method: 'POST', headers: all, body: JSON.stringify(body) })
+  }
+
+  async function admin(method: string, path: string, body?: unknown) {
+    const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+    return ask(url + path, { method, headers: { ...(await cookie()), ...type }, ...sent })
+  }
+
+  return {
+    ...daemon,
+    ...{ admin, cookie, post },
+    publish: (version, { bytes, key }, headers = {}) =>
+      ask(`${url}/push_update`, {
+        method: 'POST',
+        headers: {
+          ...{ 'x-svc-update-key': UPDATE_KEY, 'x-svc-version': version, 'x-svc-encryption-key': key },
+          ...{ 'content-type': 'application/octet-stream', ...headers },
+        },
+        body: new Uint8Array(bytes),
+      }),
+    publishInstaller: (version, bytes, headers = {}) =>
+      ask(`${url}/push_installer`, {
+        method: 'POST',
+        headers: { 'x-svc-update-key': UPDATE_KEY, 'x-svc-version': version, ...headers },
+        body: bytes,
+      }),
+    async enabled(version = '1.0.0') {
+      const id = newId()
+      await post('/check_update', { installation_id: id, version })
+      await admin('PATCH', `/admin/api/installations/${id}`, { enabled: true })
+      return id
+    },
+    stored() {
+      const folder = join(`${daemon.stateFolder}-files`, 'releases')
+      return [...readdirSync(folder), ...readdirSync(join(folder, 'incoming'))].filter((name) => name !== 'incoming')
+    },
+  }
+}

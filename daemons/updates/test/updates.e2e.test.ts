@@ -1,0 +1,491 @@
+/** The update server as built, over its interface: part B of interface document 3, line by line. */
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { createContainerReader } from '#kit/release/container.ts'
+import { ask } from '#kit/test/running-daemon.ts'
+import { archiveOf, newId, openStage, type Stage, sha256, UPDATE_KEY } from './stage.ts'
+
+const run = promisify(execFile)
+/** One for all tests that change nothing of one another; addresses bring as many ids as they like. */
+const shared = openStage(t, { sets: ['registration.per_address_per_hour=10000'] })
+const archive = archiveOf(300_000)
+
+t.test('B.authentication.1 an unknown installation is registered as disabled and refused with 401', async (t) => {
+  const { admin, post } = await shared
+  const id = newId()
+  for (let times = 0; times < 2; times++) {
+    const answer = await post('/check_update', { installation_id: id, version: '1.0.0' })
+    t.equal(answer.status, 401)
+  }
+  const { body } = await admin('GET', `/admin/api/installations?q=${id}`)
+  t.match(body.installations, [{ id, state: 'pending', version: '1.0.0' }])
+  t.equal(body.total, 1)
+})
+
+t.test(
+  'B.errors unknown, disabled and missing installations get one and the same answer, on every route',
+  async (t) => {
+    const { admin, enabled, post } = await shared
+    const disabled = await enabled()
+    await admin('PATCH', `/admin/api/installations/${disabled}`, { enabled: false })
+    const bodies = [{ installation_id: disabled }, { installation_id: newId() }, {}]
+    const texts = new Set<string>()
+    for (const path of [
+      '/check_update',
+      '/pull_update',
+      '/command_set/list',
+      '/command_set/search',
+      '/command_set/download/a.json',
+    ])
+      for (const body of bodies) {
+        const answer = await post(path, { version: '1.0.0', ...body })
+        t.equal(answer.status, 401, `${path} ${JSON.stringify(body)}`)
+        texts.add(JSON.stringify(answer.body))
+      }
+    t.equal(texts.size, 1, 'nobody learns which ids there are')
+  },
+)
+
+t.test('B.limits an installation_id of another form is 400 and registers nothing', async (t) => {
+  const { admin, post } = await shared
+  const before = (await admin('GET', '/admin/api/installations')).body.total
+  const bad = [
+    '',
+    'a'.repeat(31),
+    'a'.repeat(33),
+    'A'.repeat(32),
+    'g'.repeat(32),
+    `${'a'.repeat(31)}\n`,
+    '../../../../../../../../etc/pass',
+  ]
+  for (const id of bad) {
+    const answer = await post('/check_update', { installation_id: id, version: '1.0.0' })
+    t.match(answer, { status: 400, body: { error: 'bad_installation_id' } }, JSON.stringify(id))
+  }
+  const header = { 'x-svc-installation-id': 'b'.repeat(31) }
+  t.match(await post('/check_update', { version: '1.0.0' }, header), { status: 400 })
+  const two = { 'x-svc-installation-id': newId() }
+  t.match(await post('/check_update', { installation_id: newId(), version: '1.0.0' }, two), { status: 400 })
+  t.match(await post('/check_update', { installation_id: 7, version: '1.0.0' }), { status: 400 })
+  for (const version of ['', 'v1.0.0', '1.0', '1.0.0+5', '1'.repeat(64), '01.0.0'])
+    t.match(await post('/check_update', { installation_id: newId(), version }), { status: 400 }, version)
+  t.equal((await admin('GET', '/admin/api/installations')).body.total, before)
+})
+
+t.test('B.routes.push_update, check_update, pull_update: from the publisher to the installation', async (t) => {
+  const stage = await shared
+  const id = await stage.enabled('1.0.0')
+  t.same((await stage.post('/check_update', { installation_id: id, version: '9.0.0' })).body, {
+    ...{ update: false, version: '9.0.0' },
+  })
+  const bundle = 'ab'.repeat(32)
+  const pushed = await stage.publish('1.1.0', archive, { 'x-svc-bundle-hash': bundle })
+  const said = {
+    ...{ filename: 'plantroom-1.1.0.tar.gz.enc', version: '1.1.0', checksum: sha256(archive.bytes) },
+    ...{ size: archive.bytes.length, bundle_hash: bundle },
+  }
+  t.same([pushed.status, pushed.body], [200, said])
+  t.match(stage.output(), /published kind=update version=1\.1\.0 .*bundleHash=recorded/)
+  const check = await stage.post('/check_update', { version: '1.0.0' }, { 'x-svc-installation-id': id })
+  t.same(check.body, { ...said, update: true, encryption_key: archive.key, release: null })
+  const pulled = await fetch(`${stage.url}/pull_update`, {
+    ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+    body: JSON.stringify({ installation_id: id }),
+  })
+  t.equal(pulled.headers.get('content-type'), 'application/octet-stream')
+  t.equal(pulled.headers.get('content-length'), String(archive.bytes.length))
+  const bytes = Buffer.from(await pulled.arrayBuffer())
+  t.ok(bytes.equals(archive.bytes))
+  t.same((await stage.post('/check_update', { installation_id: id, version: '1.1.0' })).body, {
+    ...{ update: false, version: '1.1.0' },
+  })
+  const { body } = await stage.admin('GET', '/admin/api/updates')
+  t.match(
+    body.updates.find((one: { version: string }) => one.version === '1.1.0'),
+    { fetched: 1, applied: 0 },
+  )
+})
+
+t.test('B.routes.pull_update answers Range and If-Range on the POST: 206, 416', async (t) => {
+  const stage = await shared
+  const id = await stage.enabled()
+  await stage.publish('1.2.0', archive)
+  const etag = `"${sha256(archive.bytes)}"`
+  const size = archive.bytes.length
+  const pull = async (headers: Record<string, string>) => {
+    const all = { 'content-type': 'application/json', ...headers }
+    const body = JSON.stringify({ installation_id: id, version: '1.2.0' })
+    const answer = await fetch(`${stage.url}/pull_update`, { method: 'POST', headers: all, body })
+    return {
+      status: answer.status,
+      bytes: Buffer.from(await answer.arrayBuffer()),
+      of: answer.headers.get('content-range'),
+    }
+  }
+  const part = (start: number, end: number) => archive.bytes.subarray(start, end + 1)
+  const rows: [Record<string, string>, number, Buffer | undefined][] = [
+    [{ range: 'bytes=0-0' }, 206, part(0, 0)],
+    [{ range: 'bytes=100-' }, 206, part(100, size - 1)],
+    [{ range: 'bytes=-10' }, 206, part(size - 10, size - 1)],
+    [{ range: `bytes=5-${size + 5}`, 'if-range': etag }, 206, part(5, size - 1)],
+    [{ range: 'bytes=5-', 'if-range': '"of another"' }, 200, archive.bytes],
+    [{ range: 'bytes=5-', 'if-range': 'Wed, 21 Oct 2015 07:28:00 GMT' }, 200, archive.bytes],
+    [{ range: 'bytes=0-1,5-6' }, 200, archive.bytes],
+    [{ range: 'lines=1-2' }, 200, archive.bytes],
+    [{ range: 'bytes=9-3' }, 200, archive.bytes],
+    [{ range: `bytes=${size}-` }, 416, undefined],
+    [{ range: 'bytes=-0' }, 416, undefined],
+  ]
+  for (const [headers, status, bytes] of rows) {
+    const answer = await pull(headers)
+    t.equal(answer.status, status, JSON.stringify(headers))
+    if (bytes) t.ok(answer.bytes.equals(bytes))
+    else t.equal(answer.of, `bytes */${size}`)
+  }
+})
+
+t.test(
+  'an installation in Python registers, is enabled, resumes a cut download, and what it has decrypts',
+  async (t) => {
+    const stage = await shared
+    const id = newId()
+    const file = join(t.testdir(), 'archive')
+    const program = join(import.meta.dirname, 'peer/installation.py')
+    const play = async (what: string) => (await run('python3', [program, stage.url, id, what, file])).stdout.trim()
+    await stage.publish('1.3.0', archive)
+    t.equal(await play('register'), '401')
+    await stage.admin('PATCH', '/admin/api/installations', { ids: [id], enabled: true })
+    const answer = JSON.parse(await play('update'))
+    t.match(answer, { version: '1.3.0', encryption_key: archive.key })
+    const reader = createContainerReader(Buffer.from(answer.encryption_key, 'hex'))
+    const plain = Buffer.concat([...reader.take(readFileSync(file)), ...reader.end()])
+    t.ok(plain.equals(archive.plain))
+  },
+)
+
+t.test('B.authentication.2 publishing needs the update key; a mismatch gives 401', async (t) => {
+  const { cookie, publishInstaller, stored, url } = await shared
+  const before = stored().length
+  const bytes = new Uint8Array(100)
+  const wrong: Record<string, string>[] = [
+    { 'x-svc-update-key': 'another-key' },
+    { 'x-svc-update-key': '' },
+    { 'x-svc-update-key': UPDATE_KEY.slice(0, -1) },
+    { 'x-svc-update-key': 'x', authorization: `Bearer ${UPDATE_KEY}` },
+  ]
+  for (const headers of wrong)
+    t.equal((await publishInstaller('5.0.0', bytes, headers)).status, 401, JSON.stringify(headers))
+  const push = (more: string, headers: Record<string, string>) =>
+    ask(`${url}/push_installer${more}`, {
+      method: 'POST',
+      headers: { 'x-svc-version': '5.0.0', ...headers },
+      body: bytes,
+    })
+  t.equal((await push('', {})).status, 401)
+  t.equal((await push('', { authorization: 'Bearer nothing' })).status, 401)
+  t.equal((await push(`?update_key=${UPDATE_KEY}`, {})).status, 401, 'never in a query')
+  t.equal((await push(`?update_key=${UPDATE_KEY}`, { authorization: `Bearer ${UPDATE_KEY}` })).status, 400)
+  t.equal((await push('', await cookie())).status, 403, 'nor the session of the panel')
+  t.equal(stored().length, before, 'nothing is left')
+  t.equal((await push('', { authorization: `Bearer ${UPDATE_KEY}` })).status, 200)
+})
+
+t.test('B.routes.push_update a wrong, cut or damaged archive is refused and leaves nothing', async (t) => {
+  const stage = await shared
+  const before = stage.stored().length
+  const { bytes } = archive
+  const damaged = Buffer.from(bytes)
+  damaged[150_000] = (damaged[150_000] ?? 0) ^ 1
+  const rows: [string, Buffer, Record<string, string>, number, string][] = [
+    ['another key', bytes, { 'x-svc-encryption-key': 'cd'.repeat(32) }, 400, 'container_wrong_key'],
+    ['no key', bytes, { 'x-svc-encryption-key': '' }, 400, 'bad_upload'],
+    ['a key of another length', bytes, { 'x-svc-encryption-key': 'cd' }, 400, 'bad_upload'],
+    ['cut at its end', bytes.subarray(0, -1), {}, 400, 'container_damaged'],
+    ['cut between chunks', bytes.subarray(0, 112 + 65_552), {}, 400, 'container_cut'],
+    ['cut in its header', bytes.subarray(0, 50), {}, 400, 'container_cut'],
+    ['damaged', damaged, {}, 400, 'container_damaged'],
+    ['with more after it', Buffer.concat([bytes, bytes]), {}, 400, 'container_damaged'],
+    ['plain', archive.plain, {}, 400, 'container_unknown'],
+    ['empty', Buffer.alloc(0), {}, 400, 'bad_upload'],
+    ['with another checksum', bytes, { 'x-svc-checksum': 'cd'.repeat(32) }, 400, 'checksum_mismatch'],
+    ['with a bundle hash that is none', bytes, { 'x-svc-bundle-hash': 'x' }, 400, 'bad_upload'],
+    ['with a record that is none', bytes, { 'x-svc-release': 'e30=' }, 400, 'release_malformed'],
+    ['of no version', bytes, { 'x-svc-version': '../../etc' }, 400, 'bad_version'],
+    ['of no version', bytes, { 'x-svc-version': '1.0' }, 400, 'bad_version'],
+  ]
+  for (const [what, sent, headers, status, error] of rows) {
+    const answer = await stage.publish('6.0.0', { ...archive, bytes: sent }, headers)
+    t.match(answer, { status, body: { error } }, what)
+  }
+  t.equal(stage.stored().length, before)
+  t.notMatch((await stage.admin('GET', '/admin/api/updates')).body.updates, [{ version: '6.0.0' }])
+})
+
+t.test(
+  'B.routes.push_update the same version with the same bytes is 200, with others 409; two at once are one',
+  async (t) => {
+    const stage = await shared
+    t.equal((await stage.publish('2.0.0', archive)).status, 200)
+    const before = stage.stored().length
+    t.equal((await stage.publish('2.0.0', archive)).status, 200)
+    const other = archiveOf(1000)
+    t.match(await stage.publish('2.0.0', other), { status: 409, body: { error: 'release_exists' } })
+    t.equal(stage.stored().length, before, 'what was refused leaves nothing')
+    const both = await Promise.all([stage.publish('2.1.0', archive), stage.publish('2.1.0', other)])
+    t.same(both.map(({ status }) => status).sort(), [200, 409])
+    const same = await Promise.all([stage.publish('2.2.0', archive), stage.publish('2.2.0', archive)])
+    t.same(
+      same.map(({ status }) => status),
+      [200, 200],
+    )
+    t.equal(stage.stored().length, before + 2)
+  },
+)
+
+t.test('B.routes.push_installer as bytes and as one file of a form; another form is refused', async (t) => {
+  const stage = await shared
+  const bytes = new Uint8Array(Buffer.from('#!/bin/sh\r\n--boundary\r\necho "$@"\n'))
+  const send = (body: FormData, version: string) =>
+    ask(`${stage.url}/push_installer`, {
+      ...{ method: 'POST', body },
+      headers: { authorization: `Bearer ${UPDATE_KEY}`, 'x-svc-version': version },
+    })
+  const form = new FormData()
+  form.set('file', new Blob([bytes]), 'plantroom.run')
+  const answer = await send(form, '3.0.0')
+  t.match(answer, {
+    status: 200,
+    body: { filename: 'plantroom-3.0.0.run', checksum: sha256(bytes), size: bytes.length },
+  })
+  t.equal((await stage.publishInstaller('3.0.0', bytes)).status, 200, 'the same file without a form')
+  form.set('other', new Blob([bytes]), 'plantroom.run')
+  t.match(await send(form, '3.0.1'), { status: 400, body: { error: 'bad_upload' } })
+  const field = new FormData()
+  field.set('file', 'no file')
+  t.match(await send(field, '3.0.1'), { status: 400, body: { error: 'bad_upload' } })
+  const got = await fetch(`${stage.url}/installers/3.0.0`)
+  t.ok(Buffer.from(await got.arrayBuffer()).equals(Buffer.from(bytes)))
+  t.equal((await fetch(`${stage.url}/installers/3.0.9`)).status, 404)
+  t.equal((await fetch(`${stage.url}/installers/..%2f..%2fetc`)).status, 400)
+})
+
+t.test('B.routes.install.sh is POSIX sh that checks what it downloads, and does nothing if it was cut', async (t) => {
+  const stage = await shared
+  const proof = join(t.testdir(), 'proof')
+  const installer = Buffer.from(`#!/bin/sh\nprintf '%s' "$*" >'${proof}'\n`)
+  await stage.publishInstaller('8.0.0', new Uint8Array(installer))
+  const script = await (await fetch(`${stage.url}/install.sh`)).text()
+  const place = join(t.testdirName, 'install')
+  // As root, without being it.
+  const asRoot = (text: string) => text.replace('[ "$(id -u)" = 0 ]', 'true')
+  const play = async (text: string) => {
+    writeFileSync(place, asRoot(text))
+    return await run('sh', [place], { env: { PATH: process.env.PATH ?? '' } }).then(
+      () => 0,
+      (error) => error.code as number,
+    )
+  }
+  for (const at of [0.1, 0.4, 0.7, 0.9, 0.97].map((share) => Math.floor(script.length * share)))
+    t.equal(await play(script.slice(0, at)).then(() => read(proof)), undefined, `cut after ${at} bytes`)
+  t.equal(await play(script), 0)
+  t.equal(read(proof), '-- --yes')
+  writeFileSync(proof, '')
+  t.not(await play(script.replace(/'[0-9a-f]{64}'/, `'${'0'.repeat(64)}'`)), 0)
+  t.equal(read(proof), '', 'another file is not run')
+  const lint = await run('shellcheck', ['-s', 'sh', place]).catch((error) => error)
+  if (lint.code !== 'ENOENT') t.equal(lint.stdout, '', 'shellcheck finds nothing')
+  const odd = await ask(`${stage.url}/install.sh`, { headers: { 'x-forwarded-proto': "http'; reboot" } })
+  t.notMatch(odd.body, 'reboot')
+})
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+t.test('B.admin the panel is behind its password, its cookie and its token', async (t) => {
+  const stage = await shared
+  const paths = ['installations', 'updates', 'artifacts', 'audit', 'settings', 'session'].map(
+    (one) => `/admin/api/${one}`,
+  )
+  for (const path of paths) t.equal((await ask(stage.url + path, {})).status, 401, path)
+  t.match(await stage.post('/admin/api/login', { password: 'guessed wrong' }), { status: 401 })
+  const { cookie } = await stage.cookie()
+  for (const path of paths) t.equal((await ask(stage.url + path, { headers: { cookie } })).status, 200, path)
+  const write = (headers: Record<string, string>) =>
+    ask(`${stage.url}/admin/api/installations`, {
+      ...{ method: 'PATCH', body: JSON.stringify({ ids: [newId()], enabled: true }) },
+      headers: { 'content-type': 'application/json', ...headers },
+    })
+  t.match(await write({ cookie }), { status: 403, body: { error: 'csrf_missing' } })
+  const whole = await stage.cookie()
+  t.match(await write({ ...whole, origin: 'http://elsewhere.example' }), { status: 403 })
+  t.match(await write({ ...whole, authorization: 'Bearer x' }), { status: 401 })
+  t.match(await write({ authorization: `Bearer ${UPDATE_KEY}` }), { status: 403 })
+  t.match(await write(whole), { status: 404, body: { error: 'unknown_installation' } })
+  const { entries } = (await stage.admin('GET', '/admin/api/audit')).body
+  t.match(entries[0], { who: String, what: String, at: Number })
+})
+
+t.test('a release is withdrawn, held, given to a share, deleted; who fetches it meanwhile is told 410', async (t) => {
+  const stage = await openStage(t)
+  const id = await stage.enabled('1.0.0')
+  const offered = async () =>
+    (await stage.post('/check_update', { installation_id: id, version: '1.0.0' })).body.version
+  const change = (version: string, body: object) => stage.admin('PATCH', `/admin/api/updates/${version}`, body)
+  await stage.publish('1.1.0', archive)
+  await stage.publish('1.2.0', archive)
+  await stage.publish('1.3.0-beta.1', archive)
+  t.equal(await offered(), '1.2.0')
+  await change('1.1.0', { hold: true })
+  t.equal(await offered(), '1.1.0')
+  await change('1.1.0', { hold: false })
+  await change('1.2.0', { percent: 0 })
+  t.equal(await offered(), '1.1.0')
+  await change('1.2.0', { percent: 100, withdrawn: true })
+  t.equal(await offered(), '1.1.0')
+  const pull = (version: string) => stage.post('/pull_update', { installation_id: id, version })
+  t.match(await pull('1.2.0'), { status: 410, body: { error: 'release_gone' } })
+  await change('1.2.0', { withdrawn: false })
+  t.equal(await offered(), '1.2.0')
+  await stage.admin('PATCH', `/admin/api/installations/${id}`, { channel: 'beta' })
+  t.equal(await offered(), '1.3.0-beta.1')
+  t.equal((await stage.admin('DELETE', '/admin/api/updates/1.3.0-beta.1')).status, 204)
+  t.equal(await offered(), '1.2.0')
+  t.match(await pull('1.3.0-beta.1'), { status: 410 })
+  t.match(await pull('7.7.7'), { status: 404, body: { error: 'unknown_release' } })
+  t.equal(stage.stored().length, 2)
+})
+
+t.test('an installation that rolled back is not offered that version again; enough failures halt it', async (t) => {
+  const stage = await openStage(t, { sets: ['releases.halt_percent=50', 'releases.halt_reports=2'] })
+  const [first, second, third] = [await stage.enabled(), await stage.enabled(), await stage.enabled()]
+  await stage.publish('1.1.0', archive)
+  const check = async (id: string, facts?: object) =>
+    (await stage.post('/check_update', { installation_id: id, version: '1.0.0', ...(facts && { facts }) })).body
+  const failed = { rolled_back: '1.1.0', failed_step: 'restart', reason: 'no answer within 60 s' }
+  t.match(await check(first, failed), { update: false, version: '1.0.0' })
+  t.match(await check(first), { update: false })
+  t.match(await check(second), { update: true, version: '1.1.0' })
+  t.match(await check(second, { failed: '1.1.0', failed_step: 'checksum' }), { update: false }, 'halted')
+  t.match(await check(third), { update: false })
+  const { body } = await stage.admin('GET', '/admin/api/updates')
+  t.match(body.updates, [{ version: '1.1.0', state: 'halted', failed: 2 }])
+  const ledger = await stage.admin('GET', '/api/ledger')
+  t.match(JSON.stringify(ledger.body), /release_halted.*1\.1\.0/)
+  await stage.admin('PATCH', '/admin/api/updates/1.1.0', { halted: false })
+  t.match(await check(third), { update: true })
+  await stage.admin('PATCH', `/admin/api/installations/${first}`, { retry: true })
+  t.match(await check(first), { update: true })
+})
+
+t.test('what was published, who is enabled and what was reported is there after a kill', async (t) => {
+  const stateFolder = t.testdir({})
+  const stage = await openStage(t, { stateFolder })
+  const id = await stage.enabled()
+  await stage.publish('1.1.0', archive)
+  await stage.publish('1.2.0', archive)
+  await stage.post('/check_update', { installation_id: id, version: '1.1.0', facts: { rolled_back: '1.2.0' } })
+  await stage.stop('SIGKILL')
+  const again = await openStage(t, { stateFolder })
+  const check = await again.post('/check_update', { installation_id: id, version: '1.0.0' })
+  t.match(check.body, { version: '1.1.0', encryption_key: archive.key })
+  t.notMatch(readFileSync(join(stateFolder, 'updates.db'), 'latin1'), archive.key, 'keys are sealed')
+  t.notMatch(again.output(), 'admin password', 'the password is shown once')
+  t.equal(again.stored().length, 2)
+})
+
+t.test('B.routes.artifacts are uploaded, listed, searched and downloaded', async (t) => {
+  const stage = await shared
+  const id = await stage.enabled()
+  const whole = await stage.cookie()
+  const put = (query: string, body: string) =>
+    ask(`${stage.url}/admin/api/artifacts?${query}`, { method: 'POST', headers: whole, body })
+  t.same((await ask(`${stage.url}/artifacts/types`, {})).body, {
+    types: ['command_set', 'web_service', 'database_artifact'],
+  })
+  const service = JSON.stringify({ name: 'weather', title: 'Weather of the town', url: 'https://example.org' })
+  t.match(await put('type=web_service&filename=weather.json&tags=Climate,roof&description=Wind', service), {
+    status: 201,
+  })
+  t.match(await put('type=web_service&filename=weather.json', service), {
+    status: 409,
+    body: { error: 'artifact_exists' },
+  })
+  t.match(
+    await put('type=web_service&filename=weather.json&tags=Climate,roof&description=Wind&overwrite=true', service),
+    { status: 201 },
+  )
+  for (const name of ['..', '.hidden', 'a%2Fb', 'a b', '%00', 'x'.repeat(129), ''])
+    t.match(await put(`type=web_service&filename=${name}`, service), { status: 400 }, name)
+  t.match(await put('type=other&filename=a', service), { status: 404, body: { error: 'unknown_type' } })
+  for (const body of ['{', '[]', '{"name":"a","name":"b"}', '{"name":"no name"}', '"text"'])
+    t.match(await put('type=web_service&filename=bad.json', body), { status: 400 }, body)
+  t.match(await put('type=command_set&filename=bad.json', '{"name":"x"}'), { status: 422 })
+  const post = (path: string, body: object = {}) => stage.post(path, { installation_id: id, ...body })
+  t.match((await post('/web_service/list')).body, {
+    artifacts: [
+      { filename: 'weather.json', name: 'Weather of the town', size: service.length, tags: ['Climate', 'roof'] },
+    ],
+  })
+  for (const [search, many] of [
+    [{ tags: ['nothing', 'CLIMATE'] }, 1],
+    [{ tags: ['nothing'] }, 0],
+    [{ text: 'WEATHER.j' }, 1],
+    [{ text: 'wind' }, 1],
+    [{ text: 'town', tags: ['roof'] }, 1],
+    [{ text: 'snow', tags: ['roof'] }, 0],
+  ] as const)
+    t.equal((await post('/web_service/search', search)).body.artifacts.length, many, JSON.stringify(search))
+  t.equal((await post('/command_set/list')).body.artifacts.length, 0)
+  t.match(await post('/other/list'), { status: 404 })
+  const got = await post('/web_service/download/weather.json')
+  t.equal(got.body, service)
+  t.match(await post('/web_service/download/other.json'), { status: 404 })
+  t.match(await post('/web_service/download/..%2F..%2Fupdates.db'), { status: 400 })
+  t.equal((await stage.admin('DELETE', '/admin/api/artifacts/web_service/weather.json')).status, 204)
+  t.match(await post('/web_service/download/weather.json'), { status: 404 })
+})
+
+t.test('B.authentication.3 the password can be changed, which ends every session', async (t) => {
+  const stage: Stage = await openStage(t)
+  const before = await stage.cookie()
+  const password = /^admin password: (\S+)$/m.exec(stage.output())?.[1]
+  const change = (current: unknown, next: string) => stage.admin('POST', '/admin/api/password', { current, next })
+  t.match(await change('wrong one', 'a new password'), { status: 403, body: { error: 'wrong_password' } })
+  t.match(await change(password, 'short'), { status: 400 })
+  const changed = await change(password, 'a new password')
+  t.equal(changed.status, 200)
+  t.match(
+    changed.headers.getSetCookie().join(),
+    /svc_updates_session=[^;]+; Max-Age=86400; Path=\/; HttpOnly; SameSite=Strict/,
+  )
+  t.equal((await ask(`${stage.url}/admin/api/settings`, { headers: before })).status, 401)
+  t.equal((await stage.post('/admin/api/login', { password })).status, 401)
+  t.equal((await stage.post('/admin/api/login', { password: 'a new password' })).status, 200)
+})
+
+t.test('unattended set-up takes the password of a file, and the update key is made in the panel', async (t) => {
+  const file = join(t.testdir({ password: 'of the integrator\n' }), 'password')
+  const stage = await openStage(t, { sets: [`admin.password_file=${file}`, 'update_key=""'] })
+  t.notMatch(stage.output(), 'admin password')
+  t.match(await stage.publish('1.0.0', archive), { status: 401 }, 'nobody publishes before there is a key')
+  const { body, headers } = await stage.post('/admin/api/login', { password: 'of the integrator' })
+  const cookie =
+    headers
+      .getSetCookie()
+      .find((one) => !one.includes('Domain'))
+      ?.split(';')[0] ?? ''
+  const made = await ask(`${stage.url}/admin/api/update-key`, {
+    method: 'POST',
+    headers: { cookie, 'x-csrf-token': body.csrf },
+  })
+  t.match(made.body.update_key, /^pup_[0-9a-f]{64}$/)
+  t.equal((await stage.publish('1.0.0', archive, { 'x-svc-update-key': made.body.update_key })).status, 200)
+})
