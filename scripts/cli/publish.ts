@@ -278,8 +278,8 @@ async function pushOne({ state, version, wish, world }: Session, push: Push, tar
   let toldPercent = 0
   const onSent = (bytes: number) => {
     sentBytes += bytes
-    const percent = Math.floor((100 * sentBytes) / push.sizeBytes)
-    if (percent < toldPercent + PROGRESS_PERCENT) return
+    const percent = Math.floor((100 * sentBytes) / push.sizeBytes / PROGRESS_PERCENT) * PROGRESS_PERCENT
+    if (percent === toldPercent) return
     toldPercent = percent
     world.err(`uploading the ${push.kind}: ${percent} %\n`)
   }

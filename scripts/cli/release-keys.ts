@@ -31,7 +31,7 @@ const RELEASE_KEY = 'release.pem'
 const ROOTS = 'roots'
 const PUBLISHED = 'published.json'
 
-/** Releases remembered; older ones are dropped, the highest versions stay. */
+/** Releases remembered, of which the highest stay, and versions that were passed over, of which the latest stay. */
 const MOST_PUBLISHED = 1000
 
 const published = Type.Object(
@@ -216,8 +216,8 @@ export async function readPublished(folder: string): Promise<Published> {
 
 export async function savePublished(folder: string, state: Published): Promise<void> {
   const newest = [...state.releases].sort((one, other) => compareVersions(other.version, one.version))
-  const releases = newest.slice(0, MOST_PUBLISHED)
-  await replaceFile(join(folder, PUBLISHED), `${JSON.stringify({ ...state, releases }, null, 2)}\n`)
+  const kept = { ...state, releases: newest.slice(0, MOST_PUBLISHED), taken: state.taken.slice(-MOST_PUBLISHED) }
+  await replaceFile(join(folder, PUBLISHED), `${JSON.stringify(kept, null, 2)}\n`)
 }
 
 function damaged(file: string, cause?: unknown): Fault {
