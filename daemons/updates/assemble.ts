@@ -37,7 +37,7 @@ import { proofOfArchive } from './io/archive-proof.ts'
 import { type BlobFolder, freeBytesOf, openBlobs } from './io/blobs.ts'
 import { openUpdatesDatabase, type UpdatesDatabase } from './io/database.ts'
 import { firstPassword, openPeople, openUpdateKey, type People, type UpdateKey } from './io/people.ts'
-import { readSignedRelease } from './io/signed-release.ts'
+import { installerProofOf, readSignedRelease } from './io/signed-release.ts'
 
 type Context = AssembleContext<UpdatesConfig>
 
@@ -225,7 +225,7 @@ function routesOf({ clock, config, log, version }: Context, house: House, { reco
     }),
     ...installRoutes({
       ...{ releases, read, shareOf, transfers: installerTransfers },
-      ...{ publicUrl: publishing.public_url, isSecure: config.http.tls },
+      ...{ publicUrl: publishing.public_url, isSecure: config.http.tls, proofOf: installerProofOf },
     }),
     ...artifactRoutes(artifactParts),
     ...panelArtifactRoutes(artifactParts),

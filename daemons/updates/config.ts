@@ -40,11 +40,11 @@ const publishing = Type.Object(
     update_key: Type.String({
       default: '',
       maxLength: 256,
-      pattern: '^(?:[A-Za-z0-9._~+/=-]{8,256})?$',
+      pattern: '^(?:[!-+\\--~]{6,256})?$',
       secret: true,
       isBare: true,
       description:
-        'what a publisher shows, 8 characters or more; empty: the one that was made in the panel. May be written without its table',
+        'what a publisher shows, 6 signs or more without blanks and commas; empty: the one that was made in the panel. May be written without its table',
     }),
     public_url: Type.String({
       default: '',

@@ -14,6 +14,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   container_wrong_key: 400,
   definition_invalid: 422,
   release_malformed: 400,
+  release_untrusted: 400,
   wrong_login: 401,
   csrf_missing: 403,
   wrong_password: 403,

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { type Ask, Reply, type Route, route } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { isVersion } from '#kit/pure/version.ts'
+import type { SignatureProof } from '../core/ports.ts'
 import { installScript } from '../core/releases/install-script.ts'
 import type { Releases } from '../core/releases/releases.ts'
 import type { Transfers } from '../core/releases/transfers.ts'
@@ -17,13 +18,15 @@ export interface InstallRouteParts {
   /** Address that the script downloads from; empty: the one that it was asked under. */
   publicUrl: string
   isSecure: boolean
+  /** @param text the signed record of an installer, base64 */
+  proofOf(text: string): SignatureProof
 }
 
 export function installRoutes(parts: InstallRouteParts): Route[] {
   return [scriptRoute(parts), installerRoute(parts)]
 }
 
-function scriptRoute({ isSecure, publicUrl, releases }: InstallRouteParts): Route {
+function scriptRoute({ isSecure, proofOf, publicUrl, releases }: InstallRouteParts): Route {
   return route({
     method: 'GET',
     path: '/install.sh',
@@ -34,8 +37,9 @@ function scriptRoute({ isSecure, publicUrl, releases }: InstallRouteParts): Rout
       const latest = releases.latestInstaller()
       if (!latest) throw new Fault('unknown_release', 'There is no installer yet.')
       const url = publicUrl === '' ? urlOf(headers, isSecure) : publicUrl.replace(/\/$/, '')
-      const { checksum, filename, sizeBytes } = latest.installer
-      const script = installScript({ url, version: latest.version, checksum, filename, sizeBytes })
+      const { checksum, filename, signed, sizeBytes } = latest.installer
+      const proof = signed === null ? undefined : proofOf(signed)
+      const script = installScript({ url, version: latest.version, checksum, filename, sizeBytes, proof })
       return new Reply(200, Buffer.from(script), { 'content-type': 'text/x-shellscript; charset=utf-8' })
     },
   })

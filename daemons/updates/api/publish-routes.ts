@@ -17,8 +17,8 @@ export interface PublishRouteParts {
   log: Pick<Log, 'notice' | 'warning'>
   recorder: Recorder
   bounds: { maxBytes: number; idleMs: number; wholeMs: number }
-  /** What a signed release record says. @param text base64 @throws Fault `release_malformed` */
-  readSigned(text: string): SignedRelease
+  /** What a signed release record says. @param text base64 @throws Fault `release_malformed`, `release_untrusted` */
+  readSigned(text: string, kind: PublishWish['kind']): SignedRelease
 }
 
 const published = object({ filename: text, version: text, checksum: text, size: count, bundle_hash: orNull(text) })
@@ -91,7 +91,7 @@ function wishOf(
   const sent = headers['x-svc-release']
   if (sent !== undefined && (typeof sent !== 'string' || !BASE_64.test(sent)))
     throw new Fault('bad_upload', 'X-Svc-Release is no base64.')
-  const signed = sent === undefined ? undefined : { text: sent, says: readSigned(sent) }
+  const signed = sent === undefined ? undefined : { text: sent, says: readSigned(sent, kind) }
   if (signed && signed.says.version !== version)
     throw new Fault('checksum_mismatch', `The signed record is of version ${signed.says.version}, not of ${version}.`)
   if (signed?.says.bundleHash && bundleHash !== undefined && signed.says.bundleHash !== bundleHash)

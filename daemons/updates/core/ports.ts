@@ -165,3 +165,12 @@ export interface SignedRelease {
   minFrom: string | null
   arch: string | null
 }
+
+/** A signature as a shell script can prove it with openssl; all of it base64. */
+export interface SignatureProof {
+  /** Ed25519, SubjectPublicKeyInfo. */
+  publicKey: string
+  /** What the signature is over; names the SHA-256 of the file as `"sha256":"..."`. */
+  signed: string
+  signature: string
+}

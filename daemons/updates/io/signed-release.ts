@@ -1,9 +1,49 @@
-/** Reads what a signed release record says. The server proves no signature: it trusts the publisher, and clients prove. */
-import { readRelease } from '#kit/release/record.ts'
-import type { SignedRelease } from '../core/ports.ts'
+/** Reads what a signed release record says, and what a shell needs to prove the one of an installer. */
+import { Fault } from '#kit/pure/fault.ts'
+import { type Release, readRelease } from '#kit/release/record.ts'
+import { countSigners, signedBytes } from '#kit/release/signed.ts'
+import type { SignatureProof, SignedRelease } from '../core/ports.ts'
 
-/** @param text base64 @throws Fault `release_malformed` */
-export function readSignedRelease(text: string): SignedRelease {
-  const { arch, bundle, min_from: minFrom, sha256, size, version } = readRelease(Buffer.from(text, 'base64')).signed
+/**
+ * Who applies a release proves it by the root that it trusts. Here is only proven that it can be: by a key of the newest
+ * root that comes with it.
+ * @param text base64
+ * @throws Fault `release_malformed`, `release_untrusted`
+ */
+export function readSignedRelease(text: string, kind: 'update' | 'installer'): SignedRelease {
+  const release = readRelease(Buffer.from(text, 'base64'))
+  const keys = keysOf(release)
+  if (countSigners(kind, release, keys) === 0)
+    throw new Fault(
+      'release_untrusted',
+      `the record of the ${kind} is signed by no release key of the root that it carries`,
+    )
+  const { arch, bundle, min_from: minFrom, sha256, size, version } = release.signed
   return { version, checksum: sha256, sizeBytes: size, bundleHash: bundle, minFrom, arch }
+}
+
+/** Keys of the newest root; of a record without one, those that signed it. */
+function keysOf({ roots, signatures }: Release): string[] {
+  return roots.at(-1)?.signed.release_keys ?? signatures.map(({ key }) => key)
+}
+
+/** What stands before the 32 bytes of an Ed25519 key. @source RFC 8410, 4 */
+const KEY_HEAD = Buffer.from('302a300506032b6570032100', 'hex')
+
+/** @param text base64 of a record that `readSignedRelease` has read */
+export function installerProofOf(text: string): SignatureProof {
+  const release = readRelease(Buffer.from(text, 'base64'))
+  const [{ key, sig } = { key: '', sig: '' }] = release.signatures.filter(
+    ({ key }) =>
+      countSigners(
+        'installer',
+        release,
+        keysOf(release).filter((one) => one === key),
+      ) > 0,
+  )
+  return {
+    publicKey: Buffer.concat([KEY_HEAD, Buffer.from(key, 'base64')]).toString('base64'),
+    signed: signedBytes('installer', release.signed).toString('base64'),
+    signature: sig,
+  }
 }

@@ -1,7 +1,10 @@
 /** An update server under test: its publisher, its administrator, its installations, and archives to publish. */
-import { createCipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createHash, createHmac, generateKeyPairSync, hkdfSync, randomBytes } from 'node:crypto'
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { type ReleaseRecord, writeRelease } from '#kit/release/record.ts'
+import { type Root, signRoot } from '#kit/release/root.ts'
+import { publicKeyOf } from '#kit/release/signed.ts'
 import {
   type Answer,
   ask,
@@ -116,5 +119,29 @@ export async function openStage(t: Owner, options: StartOptions = {}): Promise<S
       const folder = join(`${daemon.stateFolder}-files`, 'releases')
       return [...readdirSync(folder), ...readdirSync(join(folder, 'incoming'))].filter((name) => name !== 'incoming')
     },
+  }
+}
+
+/** A publisher's keys, a root that names them, and a record to sign. */
+export function signing() {
+  const [root, key] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')]
+  const issued = { issued_at: 1_700_000_000_000, expires: 2_000_000_000_000 }
+  const facts: Root = {
+    ...{
+      version: 1,
+      root_keys: [publicKeyOf(root.publicKey)],
+      threshold: 1,
+      release_keys: [publicKeyOf(key.publicKey)],
+    },
+    ...{ min_sequence: 1, ...issued },
+  }
+  const roots = [signRoot(facts, [root.privateKey])]
+  const record = {
+    ...{ sequence: 1, min_from: null, arch: null, bundle: 'ab'.repeat(32), security_fix: false, ...issued },
+  }
+  return {
+    record,
+    sign: (kind: 'update' | 'installer', signed: ReleaseRecord) =>
+      writeRelease(kind, signed, { keys: [key.privateKey], roots }),
   }
 }

@@ -1,12 +1,12 @@
 /** The update server as built, over its interface: part B of interface document 3, line by line. */
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { createContainerReader } from '#kit/release/container.ts'
 import { ask } from '#kit/test/running-daemon.ts'
-import { archiveOf, newId, openStage, type Stage, sha256, UPDATE_KEY } from './stage.ts'
+import { archiveOf, newId, openStage, sha256, UPDATE_KEY } from './stage.ts'
 
 const run = promisify(execFile)
 /** One for all tests that change nothing of one another; addresses bring as many ids as they like. */
@@ -272,67 +272,6 @@ t.test('B.routes.push_installer as bytes and as one file of a form; another form
   t.equal((await fetch(`${stage.url}/installers/..%2f..%2fetc`)).status, 400)
 })
 
-t.test('B.routes.install.sh is POSIX sh that checks what it downloads, and does nothing if it was cut', async (t) => {
-  const stage = await shared
-  const proof = join(t.testdir(), 'proof')
-  const installer = Buffer.from(`#!/bin/sh\nprintf '%s' "$*" >'${proof}'\n`)
-  await stage.publishInstaller('8.0.0', new Uint8Array(installer))
-  const script = await (await fetch(`${stage.url}/install.sh`)).text()
-  const place = join(t.testdirName, 'install')
-  // As root, without being it.
-  const asRoot = (text: string) => text.replace('[ "$(id -u)" = 0 ]', 'true')
-  const play = async (text: string) => {
-    writeFileSync(place, asRoot(text))
-    return await run('sh', [place], { env: { PATH: process.env.PATH ?? '' } }).then(
-      () => 0,
-      (error) => error.code as number,
-    )
-  }
-  for (const at of [0.1, 0.4, 0.7, 0.9, 0.97].map((share) => Math.floor(script.length * share)))
-    t.equal(await play(script.slice(0, at)).then(() => read(proof)), undefined, `cut after ${at} bytes`)
-  t.equal(await play(script), 0)
-  t.equal(read(proof), '-- --yes')
-  writeFileSync(proof, '')
-  t.not(await play(script.replace(/'[0-9a-f]{64}'/, `'${'0'.repeat(64)}'`)), 0)
-  t.equal(read(proof), '', 'another file is not run')
-  const lint = await run('shellcheck', ['-s', 'sh', place]).catch((error) => error)
-  if (lint.code !== 'ENOENT') t.equal(lint.stdout, '', 'shellcheck finds nothing')
-  const odd = await ask(`${stage.url}/install.sh`, { headers: { 'x-forwarded-proto': "http'; reboot" } })
-  t.notMatch(odd.body, 'reboot')
-})
-
-function read(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return undefined
-  }
-}
-
-t.test('B.admin the panel is behind its password, its cookie and its token', async (t) => {
-  const stage = await shared
-  const paths = ['installations', 'updates', 'artifacts', 'audit', 'settings', 'session'].map(
-    (one) => `/admin/api/${one}`,
-  )
-  for (const path of paths) t.equal((await ask(stage.url + path, {})).status, 401, path)
-  t.match(await stage.post('/admin/api/login', { password: 'guessed wrong' }), { status: 401 })
-  const { cookie } = await stage.cookie()
-  for (const path of paths) t.equal((await ask(stage.url + path, { headers: { cookie } })).status, 200, path)
-  const write = (headers: Record<string, string>) =>
-    ask(`${stage.url}/admin/api/installations`, {
-      ...{ method: 'PATCH', body: JSON.stringify({ ids: [newId()], enabled: true }) },
-      headers: { 'content-type': 'application/json', ...headers },
-    })
-  t.match(await write({ cookie }), { status: 403, body: { error: 'csrf_missing' } })
-  const whole = await stage.cookie()
-  t.match(await write({ ...whole, origin: 'http://elsewhere.example' }), { status: 403 })
-  t.match(await write({ ...whole, authorization: 'Bearer x' }), { status: 401 })
-  t.match(await write({ authorization: `Bearer ${UPDATE_KEY}` }), { status: 403 })
-  t.match(await write(whole), { status: 404, body: { error: 'unknown_installation' } })
-  const { entries } = (await stage.admin('GET', '/admin/api/audit')).body
-  t.match(entries[0], { who: String, what: String, at: Number })
-})
-
 t.test('a release is withdrawn, held, given to a share, deleted; who fetches it meanwhile is told 410', async (t) => {
   const stage = await openStage(t)
   const id = await stage.enabled('1.0.0')
@@ -451,41 +390,4 @@ t.test('B.routes.artifacts are uploaded, listed, searched and downloaded', async
   t.match(await post('/web_service/download/..%2F..%2Fupdates.db'), { status: 400 })
   t.equal((await stage.admin('DELETE', '/admin/api/artifacts/web_service/weather.json')).status, 204)
   t.match(await post('/web_service/download/weather.json'), { status: 404 })
-})
-
-t.test('B.authentication.3 the password can be changed, which ends every session', async (t) => {
-  const stage: Stage = await openStage(t)
-  const before = await stage.cookie()
-  const password = /^admin password: (\S+)$/m.exec(stage.output())?.[1]
-  const change = (current: unknown, next: string) => stage.admin('POST', '/admin/api/password', { current, next })
-  t.match(await change('wrong one', 'a new password'), { status: 403, body: { error: 'wrong_password' } })
-  t.match(await change(password, 'short'), { status: 400 })
-  const changed = await change(password, 'a new password')
-  t.equal(changed.status, 200)
-  t.match(
-    changed.headers.getSetCookie().join(),
-    /svc_updates_session=[^;]+; Max-Age=86400; Path=\/; HttpOnly; SameSite=Strict/,
-  )
-  t.equal((await ask(`${stage.url}/admin/api/settings`, { headers: before })).status, 401)
-  t.equal((await stage.post('/admin/api/login', { password })).status, 401)
-  t.equal((await stage.post('/admin/api/login', { password: 'a new password' })).status, 200)
-})
-
-t.test('unattended set-up takes the password of a file, and the update key is made in the panel', async (t) => {
-  const file = join(t.testdir({ password: 'of the integrator\n' }), 'password')
-  const stage = await openStage(t, { sets: [`admin.password_file=${file}`, 'update_key=""'] })
-  t.notMatch(stage.output(), 'admin password')
-  t.match(await stage.publish('1.0.0', archive), { status: 401 }, 'nobody publishes before there is a key')
-  const { body, headers } = await stage.post('/admin/api/login', { password: 'of the integrator' })
-  const cookie =
-    headers
-      .getSetCookie()
-      .find((one) => !one.includes('Domain'))
-      ?.split(';')[0] ?? ''
-  const made = await ask(`${stage.url}/admin/api/update-key`, {
-    method: 'POST',
-    headers: { cookie, 'x-csrf-token': body.csrf },
-  })
-  t.match(made.body.update_key, /^pup_[0-9a-f]{64}$/)
-  t.equal((await stage.publish('1.0.0', archive, { 'x-svc-update-key': made.body.update_key })).status, 200)
 })

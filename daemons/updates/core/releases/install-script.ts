@@ -1,4 +1,5 @@
 /** The script of `curl ... | sh`: POSIX sh, checked before it installs, and of no effect if it is cut on its way. */
+import type { SignatureProof } from '../ports.ts'
 
 interface InstallFacts {
   /** Without a slash at its end. */
@@ -8,10 +9,12 @@ interface InstallFacts {
   /** SHA-256, 64 hex digits. */
   checksum: string
   sizeBytes: number
+  /** Undefined if the installer was published without a signed record. */
+  proof: SignatureProof | undefined
 }
 
-/** Everything that is filled in is a version, a hash, a number or an address: nothing that a shell would act on. */
-export function installScript({ checksum, filename, sizeBytes, url, version }: InstallFacts): string {
+/** Everything that is filled in is a version, a hash, a number, base64 or an address: nothing that a shell would act on. */
+export function installScript({ checksum, filename, proof, sizeBytes, url, version }: InstallFacts): string {
   return `#!/bin/sh
 # Installs Plantroom ${version}: downloads the installer, checks it, and runs it unattended.
 # Usage: curl -fsSL ${url}/install.sh | sudo sh
@@ -41,7 +44,7 @@ checksum_of() {
   fi
 }
 
-main() {
+${proof ? provingOf(proof) : ''}main() {
   [ "$(id -u)" = 0 ] || fail 'this needs root: curl -fsSL ${url}/install.sh | sudo sh'
   folder=$(mktemp -d)
   trap 'rm -rf "$folder"' EXIT
@@ -54,10 +57,26 @@ main() {
   sum=$(checksum_of "$file")
   [ "$sum" = '${checksum}' ] || fail "the installer has the SHA-256 $sum, expected ${checksum}: nothing was installed"
   say 'the installer is whole'
-  sh "$file" -- --yes || fail 'the installer failed; what it said stands above'
+${proof ? '  prove "$folder" "$sum"\n' : ''}  sh "$file" -- --yes </dev/null || fail 'the installer failed; what it said stands above'
   say 'Plantroom ${version} is installed'
 }
 
 main "$@"
+`
+}
+
+/** The function that checks the signature, by the key of the publisher. */
+function provingOf({ publicKey, signature, signed }: SignatureProof): string {
+  return `prove() {
+  has openssl || fail 'openssl is not here, and the signature cannot be checked without it: install it, then try again'
+  printf -- '-----BEGIN PUBLIC KEY-----\\n%s\\n-----END PUBLIC KEY-----\\n' '${publicKey}' >"$1/key"
+  printf '%s' '${signed}' | openssl base64 -d -A >"$1/signed"
+  printf '%s' '${signature}' | openssl base64 -d -A >"$1/signature"
+  openssl pkeyutl -verify -pubin -inkey "$1/key" -rawin -in "$1/signed" -sigfile "$1/signature" >/dev/null 2>&1 ||
+    fail 'the signature of the installer is wrong: nothing was installed'
+  grep -q "\\"sha256\\":\\"$2\\"" "$1/signed" || fail 'the signature is of another file: nothing was installed'
+  say 'the signature is right'
+}
+
 `
 }

@@ -10,10 +10,16 @@ export function offerTo(
   installation: InstallationRecord,
   releases: readonly ReleaseRecord[],
 ): ReleaseRecord | undefined {
-  const held = releases.find(({ isHeld }) => isHeld)
-  return releases.find(
-    (release) => isFor(release, installation) && (!held || compareVersions(release.version, held.version) <= 0),
+  // Nobody is offered more than a version that is held.
+  const from = Math.max(
+    0,
+    releases.findIndex(({ isHeld }) => isHeld),
   )
+  for (let at = from; at < releases.length; at++) {
+    const release = releases[at]
+    if (release && isFor(release, installation)) return release
+  }
+  return undefined
 }
 
 function isFor(release: ReleaseRecord, installation: InstallationRecord): boolean {

@@ -18,7 +18,7 @@ export interface Receiver {
 
 /** A place of one transfer. */
 export interface Transfer {
-  /** @param end ends what is being sent */
+  /** @param end ends what is being sent; called at once if the place was lost meanwhile */
   sends(version: string, end: () => void): void
   /** Frees the place; may be called twice. */
   leave(): void
@@ -32,31 +32,54 @@ export interface Transfers {
   many(): number
 }
 
-export function createTransfers(limits: TransferLimits): Transfers {
-  const running = new Map<symbol, Receiver & { version?: string; end?: () => void }>()
+interface Running extends Receiver {
+  version?: string
+  end?: () => void
+}
 
-  function refuse(receiver: Receiver): void {
-    const all = [...running.values()]
-    const ofAddress = all.filter(({ share }) => receiver.share !== undefined && share === receiver.share)
-    const own = all.filter(({ installation }) => installation !== undefined && installation === receiver.installation)
-    const { perAddress, perInstallation = Number.POSITIVE_INFINITY, retryMs, total } = limits
-    if (all.length < total && ofAddress.length < perAddress && own.length < perInstallation) return
-    const whose =
-      own.length >= perInstallation ? 'of this installation' : all.length >= total ? 'in all' : 'of your address'
+export function createTransfers(limits: TransferLimits): Transfers {
+  const running = new Map<symbol, Running>()
+
+  function refuse(whose: string): never {
     throw new Fault('too_many_downloads', `As many downloads ${whose} are under way as may. Try again soon.`, {
-      details: { retryAfterMs: retryMs },
+      details: { retryAfterMs: limits.retryMs },
     })
+  }
+
+  /** Where all places are taken, the address with most gives its newest to one that has two fewer. */
+  function makeRoom(receiver: Receiver): void {
+    const held = Map.groupBy(running.keys(), (place) => running.get(place)?.share)
+    const own = held.get(receiver.share)?.length ?? 0
+    // Those that are not bounded lose none.
+    held.delete(undefined)
+    const [most = []] = [...held.values()].toSorted((one, other) => other.length - one.length)
+    const newest = most.at(-1)
+    if (newest === undefined || most.length < own + 2) refuse('in all')
+    const { end } = running.get(newest) ?? {}
+    running.delete(newest)
+    end?.()
   }
 
   return {
     many: () => running.size,
     begin(receiver) {
-      refuse(receiver)
-      const place = Symbol(receiver.installation)
+      const all = [...running.values()]
+      const { installation, share } = receiver
+      const { perAddress, perInstallation = Number.POSITIVE_INFINITY, total } = limits
+      if (
+        installation !== undefined &&
+        all.filter((one) => one.installation === installation).length >= perInstallation
+      )
+        refuse('of this installation')
+      if (share !== undefined && all.filter((one) => one.share === share).length >= perAddress)
+        refuse('of your address')
+      if (all.length >= total) makeRoom(receiver)
+      const place = Symbol(installation)
       running.set(place, receiver)
       return {
         sends(version, end) {
           if (running.has(place)) running.set(place, { ...receiver, version, end })
+          else end()
         },
         leave: () => void running.delete(place),
       }
