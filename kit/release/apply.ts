@@ -1,0 +1,360 @@
+/**
+ * Updates the Plantroom of this machine: check, backup, download, proof, unpacking, then the switch (switch.ts). Until the
+ * links are swapped nothing that runs is touched, and every step may be killed at any instant and run again.
+ */
+import { createReadStream } from 'node:fs'
+import { rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { Fault } from '../pure/fault.ts'
+import { compareVersions } from '../pure/version.ts'
+import { makeFolder } from '../store/store.ts'
+import { createContainerReader } from './container.ts'
+import { diskFull, isDiskFull, requireRoom } from './disk-room.ts'
+import { type Installed, installedAt, type ReleaseMark, sha256OfFile } from './installed.ts'
+import { followRelease, proveRelease, type Release, readRelease } from './record.ts'
+import {
+  finishSwitch,
+  type Switched,
+  type SwitchParts,
+  sentenceOf,
+  type UpdateHooks,
+  type UpdateStep,
+} from './switch.ts'
+import { unpackRelease } from './unpack.ts'
+import { lockUpdates } from './update-lock.ts'
+import { type Pending, type UpdateMemory, type UpdateReport, updateMemory } from './update-memory.ts'
+import { type Offer, type UpdateServer, updateServer } from './update-server.ts'
+import type { UpdateSettings } from './update-settings.ts'
+
+/** The machine, and who updates it. */
+export interface UpdateParts extends Pick<SwitchParts, 'clock' | 'say'> {
+  /** The folder with `releases`, `current` and `previous`. */
+  root: string
+  /** What is kept of updates (update-memory.ts). */
+  state: string
+  settings: UpdateSettings
+  /** As Debian names it: amd64, arm64. */
+  arch: string
+  /** Undefined where the clock is not known to be right. */
+  nowAt(): number | undefined
+  hooks: UpdateHooks
+}
+
+/** What came of it. */
+export type UpdateOutcome =
+  | Switched
+  /** Nothing newer is offered. */
+  | { outcome: 'current'; version: string }
+  /** A check alone found one. `window`: hours in which to apply it, HH:MM-HH:MM. */
+  | { outcome: 'available'; version: string; from: string; window: string | undefined }
+  /** The one that is offered was taken back before, or could not be unpacked. */
+  | { outcome: 'bad'; version: string; from: string; reason: string }
+
+/**
+ * Brings an update under way to its end, if there is one: after a start of the machine, and before anything else.
+ * @returns undefined if there was none
+ * @throws Fault as `applyUpdate`
+ */
+export async function settleUpdate(parts: UpdateParts): Promise<Switched | undefined> {
+  return await locked(parts, settle)
+}
+
+/**
+ * Asks the server whether there is an update that this machine may take.
+ * @throws Fault `update_running`, `update_not_ours`, `update_no_server`, those of the server, of signed records
+ * (`release_...`, `root_...`), and `update_other_record`, `update_older`, `update_memory_damaged`, `update_disk_full`
+ */
+export async function checkForUpdate(parts: UpdateParts): Promise<UpdateOutcome> {
+  return await locked(parts, async (run) => {
+    const found = await check(run)
+    if ('outcome' in found) return found
+    const { from, offered } = found
+    return { outcome: 'available', version: offered.version, from: from.mark.version, window: offered.window }
+  })
+}
+
+/**
+ * Applies the update that the server offers, if there is one; first it ends one that was cut off. Resolves when it has
+ * proven itself, or has been taken back.
+ * @throws Fault as `checkForUpdate`, and of the download, the container and the archive; what runs then runs on
+ */
+export async function applyUpdate(parts: UpdateParts): Promise<UpdateOutcome> {
+  return await locked(parts, async (run) => {
+    const settled = await settle(run)
+    if (settled !== undefined) return settled
+    const found = await check(run)
+    if ('outcome' in found) return found
+    const { from, offered } = found
+    const mark = { version: offered.version, bundle: offered.bundle }
+    run.say(`${offered.version} is there, ${from.mark.version} runs`, 'check')
+    const pending = await prepare(run, { mark, offered, from })
+    return await finishSwitch(run, pending)
+  })
+}
+
+/** An update while it has the lock. */
+interface Run extends SwitchParts {
+  parts: UpdateParts
+}
+
+async function locked<Result>(parts: UpdateParts, work: (run: Run) => Promise<Result>): Promise<Result> {
+  const { clock, hooks, root, say, settings, state } = parts
+  const installed = installedAt(root)
+  await installed.current()
+  const lock = await lockUpdates(root)
+  try {
+    return await work({ parts, installed, memory: updateMemory(state), hooks, settings, clock, say })
+  } catch (cause) {
+    throw isDiskFull(cause) ? diskFull(state, 1, cause) : cause
+  } finally {
+    lock.release()
+  }
+}
+
+async function settle(run: Run): Promise<Switched | undefined> {
+  const { installed, memory, say } = run
+  const pending = await memory.pending()
+  if (pending === undefined || pending.phase === 'fetching') return undefined
+  const { folder } = await installed.current()
+  if (pending.phase === 'swapping' && folder === pending.from) {
+    // Nothing was swapped. Since then daemons may have saved: the backup is made anew.
+    await memory.savePending({ ...pending, phase: 'fetching' })
+    return undefined
+  }
+  say(`the update to ${pending.version} was cut off, and goes on`, 'check')
+  return await finishSwitch(run, pending)
+}
+
+// Check.
+
+/** An offer that the machine may take. */
+interface ProvenOffer extends Offer {
+  /** The bundle hash, signed where a root is pinned. */
+  bundle: string
+}
+
+interface Found {
+  offered: ProvenOffer
+  from: Awaited<ReturnType<Installed['current']>>
+}
+
+async function check({ installed, memory, parts }: Run): Promise<Found | UpdateOutcome> {
+  const from = await installed.current()
+  const { version } = from.mark
+  const offered = await askServer(await serverOf(parts, memory), parts, version, memory)
+  if (offered === undefined || offered.version === version) return { outcome: 'current', version }
+  const bad = (await memory.history()).bad.find((one) => one.version === offered.version)
+  if (bad) return { outcome: 'bad', version: bad.version, from: version, reason: bad.reason }
+  return { from, offered: await proveOffer(offered, parts, version, memory) }
+}
+
+async function serverOf({ clock, settings }: UpdateParts, memory: UpdateMemory): Promise<UpdateServer> {
+  if (settings.url === '') throw new Fault('update_no_server', 'no update server is set: set update.url to its address')
+  return updateServer({ clock, settings, installationId: await memory.installationId() })
+}
+
+async function askServer(
+  server: UpdateServer,
+  { arch, settings }: UpdateParts,
+  version: string,
+  memory: UpdateMemory,
+): Promise<Offer | undefined> {
+  const { report } = await memory.history()
+  const { channel } = settings
+  const offered = await server.check({ version, arch, channel, ...(report && { facts: report }) })
+  // Told: at least once, since an answer may be lost.
+  if (report) await memory.remember({ report: null })
+  return offered
+}
+
+async function proveOffer(
+  offered: Offer,
+  { arch, nowAt, settings }: UpdateParts,
+  version: string,
+  memory: UpdateMemory,
+): Promise<ProvenOffer> {
+  const text = offered.release ?? undefined
+  const release = text === undefined ? undefined : readRelease(Buffer.from(text, 'base64'))
+  const known = await memory.trust()
+  const followed = known && release ? followRelease(known, release) : known
+  // Kept even if the release is refused.
+  if (followed !== undefined && followed !== known) await memory.saveTrust(followed)
+  const trust = proveRelease(followed, 'update', release, { arch, version, nowAt: nowAt() })
+  const bundle = release?.signed.bundle ?? offered.bundle_hash ?? undefined
+  if (bundle === undefined)
+    throw new Fault('update_other_record', `${offered.version} is offered without its bundle hash: publish it again`)
+  if (release) refuseOther(offered, release)
+  if (trust) await memory.saveTrust(trust)
+  else if (compareVersions(offered.version, version) < 0)
+    throw new Fault('update_older', `${offered.version} is offered, which is older than ${version}, and not signed`)
+  if (offered.size > settings.archive_bytes)
+    throw new Fault(
+      'archive_too_large',
+      `the archive of ${offered.version} has ${offered.size} bytes, and update.archive_bytes allows ${settings.archive_bytes}`,
+    )
+  return { ...offered, bundle }
+}
+
+/** @throws Fault `update_other_record` if the signed record is of something else than what is offered */
+function refuseOther(offered: Offer, { signed }: Release): void {
+  const isSame =
+    signed.version === offered.version &&
+    signed.sha256 === offered.checksum &&
+    signed.size === offered.size &&
+    (offered.bundle_hash ?? signed.bundle) === signed.bundle
+  if (!isSame)
+    throw new Fault(
+      'update_other_record',
+      `what is offered as ${offered.version} is not what its signed record says: look at the update server`,
+    )
+}
+
+// Everything before the links are swapped.
+
+interface Plan extends Found {
+  mark: ReleaseMark
+}
+
+/** @returns the saved journal: the release is on the disk, whole */
+async function prepare(run: Run, { from, mark, offered }: Plan): Promise<Pending> {
+  const { hooks, installed, memory, say } = run
+  const before = (await memory.pending())?.checksum
+  // In this order: the part never is one of another archive than the journal says.
+  if (before !== offered.checksum) await rm(memory.part, { force: true })
+  const daemons = await hooks.activeDaemons()
+  const pending: Pending = {
+    phase: 'fetching',
+    ...mark,
+    checksum: offered.checksum,
+    from: from.folder,
+    from_version: from.mark.version,
+    before: (await installed.previous()) ?? null,
+    backup: null,
+    daemons,
+    tries: 0,
+  }
+  await memory.savePending(pending)
+  const step = stepsOf(run, mark.version)
+  const backup = await step('backup', () => hooks.backup(daemons, { from: from.mark.version, to: mark.version }))
+  if (backup !== null) say(`the states are kept in ${backup}`, 'backup')
+  if (!(await installed.isWhole(mark))) {
+    await step('download', () => download(run, offered))
+    await step('verify', () => verify(run, offered))
+    await step('unpack', () => unpack(run, { mark, offered, backup, step }))
+  }
+  const ready: Pending = { ...pending, phase: 'swapping', backup }
+  await step('swap', () => memory.savePending(ready))
+  await rm(memory.part, { force: true })
+  return ready
+}
+
+type RunStep = <Result>(name: UpdateStep, task: () => Promise<Result>) => Promise<Result>
+
+/** Keeps why a step failed, for the next check; the first step that fails is the one. */
+function stepsOf({ clock, memory, parts }: Run, version: string): RunStep {
+  const kept = new WeakSet<object>()
+  return async (name, task) => {
+    try {
+      return await task()
+    } catch (cause) {
+      const fault = isDiskFull(cause) ? diskFull(parts.state, 1, cause) : cause
+      if (kept.has(fault as object)) throw fault
+      kept.add(fault as object)
+      const code = fault instanceof Fault ? fault.code : ''
+      // Downloads and services make room for what runs.
+      if (code === 'update_disk_full') await rm(memory.part, { force: true })
+      const reason = sentenceOf(fault)
+      const report: UpdateReport = { failed: version, failed_step: name, reason }
+      // What was proven to be the right archive, and is none, is none tomorrow; the key is not proven.
+      const isForGood = name === 'unpack' && /^(archive|container)_(?!wrong_key)|^bad_manifest$/.test(code)
+      await memory
+        .remember({ report, ...(isForGood && { bad: { version, reason, at: clock.epochMs() } }) })
+        .catch(() => undefined)
+      throw fault
+    }
+  }
+}
+
+async function download({ clock, memory, parts, say }: Run, offered: ProvenOffer): Promise<void> {
+  const { size, version } = offered
+  const server = await serverOf(parts, memory)
+  const folder = dirname(memory.part)
+  await makeFolder(folder)
+  const missing = async () => size - (await sizeOf(memory.part))
+  await requireRoom(folder, await missing())
+  let toldMs = clock.monotonicMs()
+  try {
+    await server.pull(offered, memory.part, (bytes) => {
+      if (clock.monotonicMs() - toldMs < TELL_MS) return
+      toldMs = clock.monotonicMs()
+      say(`${megabytes(bytes)} of ${megabytes(size)} MB of ${version} are here`, 'download')
+    })
+  } catch (cause) {
+    if (!isDiskFull(cause)) throw cause
+    await requireRoom(folder, await missing())
+    throw diskFull(folder, 1, cause)
+  }
+  say(`${megabytes(size)} MB of ${version} are here`, 'download')
+}
+
+/** How often the progress of a download is told. */
+const TELL_MS = 10_000
+
+async function sizeOf(path: string): Promise<number> {
+  return await stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  )
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 1e6).toFixed(1)
+}
+
+async function verify({ memory, say }: Run, { checksum, version }: ProvenOffer): Promise<void> {
+  const seen = await sha256OfFile(memory.part)
+  if (seen !== checksum) {
+    await rm(memory.part, { force: true })
+    throw new Fault(
+      'update_wrong_checksum',
+      `what was downloaded is not ${version}: its SHA-256 is ${seen}, expected ${checksum}. It is loaded anew the next time.`,
+    )
+  }
+  say(`${version} is what its checksum says`, 'verify')
+}
+
+interface Unpacking extends Pick<Plan, 'mark' | 'offered'> {
+  backup: string | null
+  step: RunStep
+}
+
+async function unpack({ hooks, installed, memory, parts, say }: Run, { backup, mark, offered, step }: Unpacking) {
+  const { ratio, unpacked_bytes: unpackedBytes } = parts.settings
+  const key = Buffer.from(offered.encryption_key, 'hex')
+  await installed.make(mark, async (folder) => {
+    const bounds = { unpackedBytes, ratio }
+    const { entries } = await unpackRelease(decrypted(memory.part, key), folder, { bundle: mark.bundle, bounds })
+    say(`${entries.length} files of ${mark.version} are unpacked`, 'unpack')
+    const { dependencies } = hooks
+    if (dependencies) await step('dependencies', () => withDependencies(() => dependencies(folder), backup))
+  })
+}
+
+async function withDependencies(install: () => Promise<void>, backup: string | null): Promise<void> {
+  try {
+    await install()
+  } catch (cause) {
+    const kept = backup === null ? '' : ` The backup from before is ${backup}: put it back before any restart.`
+    throw new Fault(
+      'update_dependencies_failed',
+      `what the update needs could not be installed (${sentenceOf(cause)}); nothing was restarted, and what runs stays.${kept}`,
+      { cause },
+    )
+  }
+}
+
+async function* decrypted(path: string, key: Uint8Array): AsyncGenerator<Uint8Array> {
+  const reader = createContainerReader(key)
+  for await (const chunk of createReadStream(path, { highWaterMark: 1_048_576 })) yield* reader.take(chunk as Buffer)
+  yield* reader.end()
+}

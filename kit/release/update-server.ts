@@ -1,0 +1,314 @@
+/**
+ * The update server as a machine sees it: whether there is an update, and its archive, which is downloaded in as many
+ * pieces as the network makes of it.
+ * @source interface document 3, part B
+ */
+import { type FileHandle, open } from 'node:fs/promises'
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import type { Clock, Timer } from '../clock.ts'
+import { Fault } from '../pure/fault.ts'
+import { escapeControls, shortCopy } from '../pure/text.ts'
+import { isVersion } from '../pure/version.ts'
+import type { UpdateReport } from './update-memory.ts'
+import type { UpdateSettings } from './update-settings.ts'
+
+const version = Type.Refine(Type.String({ maxLength: 64 }), isVersion)
+const hash = Type.String({ pattern: '^[0-9a-f]{64}$' })
+
+// A newer server may say more.
+const nothing = Type.Object({ update: Type.Literal(false) })
+const offer = Type.Object({
+  update: Type.Literal(true),
+  version,
+  /** SHA-256 of the archive as it is sent. */
+  checksum: hash,
+  encryption_key: hash,
+  size: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+  bundle_hash: Type.Optional(Type.Union([hash, Type.Null()])),
+  /** The signed release record, base64. */
+  release: Type.Optional(Type.Union([Type.String({ maxLength: 16_384 }), Type.Null()])),
+  /** Hours in which to apply it, HH:MM-HH:MM. */
+  window: Type.Optional(Type.String({ pattern: '^\\d\\d:\\d\\d-\\d\\d:\\d\\d$' })),
+})
+/** An update that the server offers; nothing of it is proven. */
+export type Offer = Static<typeof offer>
+
+/** What a machine says of itself. */
+export interface Question {
+  version: string
+  arch: string
+  channel: string
+  facts?: UpdateReport
+}
+
+const MOST_ANSWER_BYTES = 65_536
+/** Written at once. */
+const PIECE_BYTES = 1_048_576
+
+/** The server, for one installation. */
+export interface UpdateServer {
+  /**
+   * Asks whether there is an update.
+   * @throws Fault `update_server_silent`, `update_server_refused`, `update_server_wrong`
+   */
+  check(question: Question): Promise<Offer | undefined>
+  /**
+   * Downloads an archive, or the rest of it, into a file. Whether it is the right one is not looked at.
+   * @param onBytes how many there are now
+   * @throws Fault as `check`, and `update_download_cut` if it did not get on in `pull_tries`; errors of the disk
+   */
+  pull(
+    offered: Pick<Offer, 'version' | 'checksum' | 'size'>,
+    part: string,
+    onBytes?: (bytes: number) => void,
+  ): Promise<void>
+}
+
+interface ServerParts {
+  settings: Pick<UpdateSettings, 'url' | 'answer_ms' | 'stall_ms' | 'pull_tries' | 'retry_ms' | 'retry_most_ms'>
+  installationId: string
+  clock: Clock
+}
+
+/** @param parts.settings `url` with or without a slash at its end */
+export function updateServer(parts: ServerParts): UpdateServer {
+  const { clock, installationId, settings } = parts
+  return {
+    async check(question) {
+      const guard = guardOf(clock)
+      try {
+        const response = await ask(parts, '/check_update', question, { guard })
+        const text = await textOf(response, guard, settings.stall_ms).catch((cause) => {
+          throw silent(settings.url, cause)
+        })
+        if (response.status !== 200) throw refused(response.status, text, installationId)
+        return offerOf(text)
+      } finally {
+        guard.end()
+      }
+    },
+    async pull(offered, part, onBytes = () => {}) {
+      const file = await open(part, 'a+', 0o600)
+      try {
+        if ((await file.stat()).size > offered.size) await file.truncate(0)
+        if ((await file.stat()).size === offered.size) return
+        for (let tries = 1; ; tries++) {
+          const waitMs = await pullOnce(parts, offered, { file, onBytes })
+          if (waitMs === true) return
+          if (tries >= settings.pull_tries)
+            throw new Fault(
+              'update_download_cut',
+              `the download of ${offered.version} did not get to its end in ${tries} tries: ${(await file.stat()).size} of ${offered.size} bytes are here, and the next update goes on from there`,
+            )
+          await new Promise<void>((resolve) => clock.after(waitMs, resolve))
+        }
+      } finally {
+        await file.close()
+      }
+    },
+  }
+}
+
+async function ask(
+  { installationId, settings }: ServerParts,
+  path: string,
+  body: object,
+  { guard, headers = {} }: { headers?: Record<string, string>; guard: Guard },
+): Promise<Response> {
+  guard.arm(settings.answer_ms)
+  try {
+    return await fetch(`${settings.url.replace(/\/+$/, '')}${path}`, {
+      method: 'POST',
+      // A credential is not sent wherever a redirection leads.
+      redirect: 'error',
+      headers: { 'content-type': 'application/json', 'accept-encoding': 'identity', ...headers },
+      body: JSON.stringify({ installation_id: installationId, ...body }),
+      signal: guard.signal,
+    })
+  } catch (cause) {
+    throw silent(settings.url, cause)
+  }
+}
+
+/** One request. @returns true if the file is whole now; else the ms to wait before the next */
+async function pullOnce(
+  parts: ServerParts,
+  { checksum, size, version: wanted }: Pick<Offer, 'version' | 'checksum' | 'size'>,
+  { file, onBytes }: { file: FileHandle; onBytes(bytes: number): void },
+): Promise<true | number> {
+  const { clock, installationId, settings } = parts
+  const have = (await file.stat()).size
+  const guard = guardOf(clock)
+  const headers = have > 0 ? { headers: { range: `bytes=${have}-`, 'if-range': `"${checksum}"` } } : {}
+  try {
+    const response = await ask(parts, '/pull_update', { version: wanted }, { ...headers, guard })
+    const from = startOf(response, have)
+    if (from === undefined) {
+      const text = await textOf(response, guard, settings.stall_ms)
+      // What is there is a part of nothing that the server has.
+      if (response.status === 416) await file.truncate(0)
+      else if (!isPassing(response.status)) throw refused(response.status, text, installationId)
+      return Math.min(waitOf(response) ?? settings.retry_ms, settings.retry_most_ms)
+    }
+    if (from < have) await file.truncate(from)
+    await receive(response, { file, from, size, onBytes, guard, stallMs: settings.stall_ms })
+    return (await file.stat()).size === size || settings.retry_ms
+  } catch (cause) {
+    if (!isOfNetwork(cause)) throw cause
+    return settings.retry_ms
+  } finally {
+    guard.end()
+  }
+}
+
+/** Ends a request that nothing comes from. */
+interface Guard {
+  signal: AbortSignal
+  arm(ms: number): void
+  end(): void
+}
+
+function guardOf(clock: Clock): Guard {
+  const controller = new AbortController()
+  let timer: Timer | undefined
+  return {
+    signal: controller.signal,
+    arm(ms) {
+      timer?.cancel()
+      timer = clock.after(ms, () => controller.abort(new Error(`nothing came for ${ms} ms`)))
+    },
+    end() {
+      timer?.cancel()
+      controller.abort()
+    },
+  }
+}
+
+/** Where in the file the body begins; undefined if it is none. */
+function startOf(response: Response, have: number): number | undefined {
+  if (response.status === 200) return 0
+  const [, start] = /^bytes (\d+)-\d+\/\d+$/.exec(response.headers.get('content-range') ?? '') ?? []
+  if (response.status !== 206) return undefined
+  if (Number(start) !== have)
+    throw new Fault(
+      'update_server_wrong',
+      `the update server sent the bytes from ${start ?? '?'} on, and was asked for those from ${have}`,
+    )
+  return have
+}
+
+/** In pieces of one size, so that many small packets are not many small writes. */
+async function receive(
+  response: Response,
+  to: { file: FileHandle; from: number; size: number; onBytes(bytes: number): void; guard: Guard; stallMs: number },
+): Promise<void> {
+  const piece = Buffer.allocUnsafe(PIECE_BYTES)
+  let held = 0
+  let at = to.from
+  const flush = async () => {
+    const bytes = piece.subarray(0, held)
+    held = 0
+    if (bytes.length > 0) await to.file.appendFile(bytes)
+  }
+  try {
+    for await (const chunk of response.body ?? []) {
+      to.guard.arm(to.stallMs)
+      at += chunk.length
+      if (at > to.size)
+        throw new Fault(
+          'update_server_wrong',
+          `the update server sends more than the ${to.size} bytes that it announced`,
+        )
+      for (let done = 0; done < chunk.length; ) {
+        const part = chunk.subarray(done, done + PIECE_BYTES - held)
+        piece.set(part, held)
+        held += part.length
+        done += part.length
+        if (held === PIECE_BYTES) await flush()
+      }
+      to.onBytes(at)
+    }
+  } finally {
+    // What came before the cut need not come again.
+    await flush()
+  }
+}
+
+function isPassing(status: number): boolean {
+  return status === 408 || status === 429 || status >= 500
+}
+
+/** Errors of fetch have no errno of the disk; a fault of ours is no cut. */
+function isOfNetwork(cause: unknown): boolean {
+  if (cause instanceof Fault) return cause.code === 'update_server_silent'
+  return (cause as NodeJS.ErrnoException).syscall === undefined
+}
+
+function waitOf(response: Response): number | undefined {
+  const text = response.headers.get('retry-after')
+  return text !== null && /^\d{1,6}$/.test(text) ? Number(text) * 1000 : undefined
+}
+
+async function textOf(response: Response, guard: Guard, stallMs: number): Promise<string> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of response.body ?? []) {
+    guard.arm(stallMs)
+    length += chunk.length
+    if (length > MOST_ANSWER_BYTES)
+      throw new Fault('update_server_wrong', `the update server answered with more than ${MOST_ANSWER_BYTES} bytes`)
+    parts.push(chunk)
+  }
+  return Buffer.concat(parts).toString('utf8')
+}
+
+function offerOf(text: string): Offer | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new Fault('update_server_wrong', 'the answer of the update server is not JSON: look at its address', {
+      cause,
+    })
+  }
+  if (Value.Check(nothing, value)) return undefined
+  if (Value.Check(offer, value)) return value
+  throw new Fault(
+    'update_server_wrong',
+    'the answer of the update server has another shape than that of an update: look at its address',
+  )
+}
+
+function silent(url: string, cause: unknown): Fault {
+  if (cause instanceof Fault) return cause
+  const inner = (cause as Error).cause
+  const why =
+    inner instanceof Error ? ((inner as NodeJS.ErrnoException).code ?? inner.message) : (cause as Error).message
+  return new Fault(
+    'update_server_silent',
+    `the update server ${url} does not answer (${why}): look at its address and the network`,
+    { cause },
+  )
+}
+
+function refused(status: number, text: string, id: string): Fault {
+  if (status === 401)
+    return new Fault(
+      'update_server_refused',
+      `the update server does not know this installation, or it is not enabled there: enable ${id} in its panel`,
+    )
+  return new Fault('update_server_refused', `the update server answered ${status}: ${sentenceOf(text)}`, {
+    details: { status },
+  })
+}
+
+function sentenceOf(text: string): string {
+  try {
+    const { message } = JSON.parse(text) as { message?: unknown }
+    if (typeof message === 'string') return escapeControls(shortCopy(message, 200))
+  } catch {
+    // No JSON: somebody else answered.
+  }
+  return 'not in the words of an update server'
+}

@@ -1,0 +1,53 @@
+/** Settings of updates: where they come from, and the bounds of each step. */
+import { type Static, Type } from 'typebox'
+
+const strict = { additionalProperties: false }
+
+function milliseconds(byDefault: number, minimum: number, maximum: number, description: string) {
+  return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })
+}
+
+function bytes(byDefault: number, description: string) {
+  return Type.Integer({ default: byDefault, minimum: 1_048_576, maximum: 1e12, unit: 'bytes', description })
+}
+
+function count(byDefault: number, maximum: number, description: string) {
+  return Type.Integer({ default: byDefault, minimum: 1, maximum, description })
+}
+
+/** The table `update` of a settings file. */
+export const updateTable = Type.Object(
+  {
+    url: Type.String({
+      default: '',
+      maxLength: 256,
+      pattern: '^(https?://[^\\s?#]+)?$',
+      description: 'address of the update server, such as https://updates.example.org:3131; empty: none',
+    }),
+    channel: Type.Enum(['stable', 'beta'], { default: 'stable', description: 'which releases are asked for' }),
+    answer_ms: milliseconds(30_000, 100, 600_000, 'how long an answer of the update server may take to begin'),
+    stall_ms: milliseconds(
+      60_000,
+      100,
+      600_000,
+      'a download that gets no byte for so long is begun again where it ended',
+    ),
+    pull_tries: count(20, 1000, 'how often a download is begun or continued within one update'),
+    retry_ms: milliseconds(5000, 1, 600_000, 'how long to wait before a download is continued'),
+    retry_most_ms: milliseconds(120_000, 1, 3_600_000, 'how long to wait at most where the server asks for more'),
+    archive_bytes: bytes(524_288_000, 'largest archive that is downloaded'),
+    unpacked_bytes: bytes(1_073_741_824, 'what the files of one release may take on the disk'),
+    ratio: count(50, 1000, 'how many times its size an archive may unpack to'),
+    probation_ms: milliseconds(60_000, 0, 3_600_000, 'how long a new release is watched before it stays'),
+    probe_ms: milliseconds(1000, 10, 60_000, 'how often its daemons are asked meanwhile'),
+    unwell_ms: milliseconds(
+      30_000,
+      0,
+      3_600_000,
+      'how long one of them may be silent, such as while it starts, before the release is taken back',
+    ),
+    tries: count(3, 10, 'how often a new release is started before it is taken back, where each start was cut off'),
+  },
+  { ...strict, description: 'Where updates of Plantroom come from, and how they are applied.' },
+)
+export type UpdateSettings = Static<typeof updateTable>
