@@ -3,11 +3,11 @@ import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '#kit/clock.ts'
+import { loopDisk, noLoopDisks } from '#kit/test/loop-disk.ts'
 import { stateFolderOf } from '#kit/test/running-daemon.ts'
 import { openFootageIndex } from '../io/footage-index.ts'
 import { judged, judgeGroups, startWriter, type TakenGroup } from './footage-cuts.ts'
 import { openStage } from './footage-stage.ts'
-import { loopDisk, noLoopDisks } from './loop-disk.ts'
 
 const KILLS = 100
 const CUTS = 20

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
+import { type LoopDisk, loopDisk, noLoopDisks } from '#kit/test/loop-disk.ts'
 import { stateFolderOf } from '#kit/test/running-daemon.ts'
 import {
   type FootageStage,
@@ -15,7 +16,6 @@ import {
   settled,
   spansOf,
 } from '../footage-stage.ts'
-import { type LoopDisk, loopDisk, noLoopDisks } from '../loop-disk.ts'
 
 /** Two disks, and a folder of each. */
 async function twoDisks(t: Test, megabytes = [24, 24]): Promise<{ stage: FootageStage; disks: [LoopDisk, LoopDisk] }> {

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Owner } from '#kit/test/running-daemon.ts'
+import type { Owner } from './running-daemon.ts'
 
 /** Why there are none here; false where there are. */
 export const noLoopDisks: string | false = whyNone()
