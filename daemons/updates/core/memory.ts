@@ -18,8 +18,8 @@ export const WRITER_HEAP_MIB = { old: 128, young: 16 }
 /** What is read of a file at once. @source measured: 0.3 processor seconds a gigabyte, with 64 KiB three times that */
 export const PIECE_BYTES = 512 * KIB
 
-/** What Node reads of a connection at once, what waits beside it, and the chunk that is being proven. */
-const UPLOAD_BYTES = 8 * 64 * KIB
+/** What is gathered to be written and being written, what Node has read beside it, and the chunk that is being proven. */
+const UPLOAD_BYTES = (2 * 512 + 8 * 64) * KIB
 
 /** Of an artifact as bytes and as text. @source measured */
 const TEXT_TIMES = 4

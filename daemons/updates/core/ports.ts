@@ -122,7 +122,7 @@ export interface Keeper {
 
 /** A file that is being taken in; nothing of it is left unless it is kept. */
 export interface Incoming {
-  /** The bytes are used when it resolves. @throws Fault `no_room` */
+  /** The bytes stay as they are until the file is kept or dropped. @throws Fault `no_room` */
   write(bytes: Uint8Array): Promise<void>
   /**
    * All of it is on the disk when it resolves.

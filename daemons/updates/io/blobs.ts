@@ -83,6 +83,9 @@ const megabytes = (bytes: number) => Math.ceil(bytes / 1_000_000)
 /** How often the room is looked at while a file comes whose size nobody said, in bytes. */
 const LOOK_BYTES = 16_777_216
 
+/** What is gathered before it is written: each write is a task of a thread. @source measured: half the processor time of the rest */
+const GATHERED_BYTES = 524_288
+
 async function beginFile(folder: string, freeBytes: number): Promise<Incoming> {
   const file = randomUUID()
   const path = join(folder, INCOMING, file)
@@ -90,6 +93,8 @@ async function beginFile(folder: string, freeBytes: number): Promise<Incoming> {
   const hash = createHash('sha256')
   let sizeBytes = 0
   let lookAtBytes = LOOK_BYTES
+  let gathered: Uint8Array[] = []
+  let gatheredBytes = 0
   let state: 'open' | 'kept' | 'dropped' = 'open'
 
   async function drop(): Promise<void> {
@@ -99,7 +104,19 @@ async function beginFile(folder: string, freeBytes: number): Promise<Incoming> {
     await rm(path, { force: true })
   }
 
+  async function flush(): Promise<void> {
+    const pieces = gathered
+    const bytes = gatheredBytes
+    gathered = []
+    gatheredBytes = 0
+    if (bytes === 0) return
+    const { bytesWritten } = await handle.writev(pieces)
+    // A disk that fills takes a part: the next write says that it is full.
+    if (bytesWritten < bytes) await handle.writeFile(Buffer.concat(pieces).subarray(bytesWritten))
+  }
+
   async function keep(check: (kept: KeptFile) => void = () => {}): Promise<KeptFile> {
+    await flush()
     const kept = { file, checksum: hash.digest('hex'), sizeBytes }
     check(kept)
     await handle.sync()
@@ -116,9 +133,10 @@ async function beginFile(folder: string, freeBytes: number): Promise<Incoming> {
     async write(bytes) {
       hash.update(bytes)
       sizeBytes += bytes.length
-      await withoutRoom(folder, freeBytes, async () => {
-        for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten
-      })
+      gathered.push(bytes)
+      gatheredBytes += bytes.length
+      if (gatheredBytes < GATHERED_BYTES) return
+      await withoutRoom(folder, freeBytes, flush)
       if (sizeBytes < lookAtBytes) return
       lookAtBytes = sizeBytes + LOOK_BYTES
       await refuseFull(folder, 0, freeBytes)
