@@ -112,6 +112,7 @@ async function furnish(context: Context, records: Records): Promise<House> {
       for (const file of gone)
         void files.releaseFiles.remove(file).catch((fault) => log.warning('file not removed', { file, fault }))
     },
+    onUnhalted: (version) => records.ledger.clear('release_halted', version),
     onHalted(version, { applied, failed }) {
       const sentence = `Release ${version} is not offered any more: ${failed} of ${applied + failed} installations reported a failure.`
       records.ledger.raise({ what: 'release_halted', where: version, severity: 'fault', sentence })
@@ -127,14 +128,15 @@ async function furnish(context: Context, records: Records): Promise<House> {
   }
 }
 
-async function filesOf({ config, log }: Context, folder: string, database: UpdatesDatabase) {
-  const { free_bytes: free } = config.storage
+async function filesOf({ clock, config, log }: Context, folder: string, database: UpdatesDatabase) {
+  const { free_bytes: freeBytes, orphan_days: orphanDays } = config.storage
+  const rules = { freeBytes, orphansBefore: clock.epochMs() - orphanDays * DAY_MS }
   const named = database.releases.flatMap(({ installer, update }) =>
     [installer, update].flatMap((one) => one?.file ?? []),
   )
-  const releases = await openBlobs(join(folder, 'releases'), new Set(named), free)
+  const releases = await openBlobs(join(folder, 'releases'), new Set(named), rules)
   const ofArtifacts = new Set(database.artifacts.map(({ file }) => file))
-  const artifacts = await openBlobs(join(folder, 'artifacts'), ofArtifacts, free)
+  const artifacts = await openBlobs(join(folder, 'artifacts'), ofArtifacts, rules)
   const missing = [...releases.missing, ...artifacts.missing]
   if (missing.length > 0) log.error('published files are missing: put them back or publish again', { folder, missing })
   return { releaseFiles: releases.blobs, artifactFiles: artifacts.blobs }

@@ -148,6 +148,14 @@ const storage = Type.Object(
       description:
         'folder that keeps the published files, made if it is missing; empty: one beside the state folder, its name with -files',
     }),
+    orphan_days: Type.Integer({
+      default: 30,
+      minimum: 0,
+      maximum: 3650,
+      unit: 'days',
+      description:
+        'a file that no release and no artifact names is removed at a start when it is older, not sooner: a backup of the state may name it',
+    }),
     free_bytes: bytes(268_435_456, 0, 1_000_000_000_000, 'what stays free on its disk; below, nothing is taken in'),
   },
   { additionalProperties: false, default: {}, description: 'where published files lie' },

@@ -1,6 +1,6 @@
 /** Files that are kept: written beside where they are kept, and given their name when all of them is on the disk. */
 import { createHash, randomUUID } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, rename, rm, statfs } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { Fault } from '#kit/pure/fault.ts'
@@ -16,23 +16,33 @@ export interface BlobFolder extends Blobs {
   read(file: string, range: { start: number; end: number }): Promise<Readable>
 }
 
+interface BlobRules {
+  /** What stays free on the disk. */
+  freeBytes: number
+  /** Files that nobody names are removed if they are older, epoch ms: a backup that is put back may name younger ones. */
+  orphansBefore: number
+}
+
 /**
- * Removes what a daemon that was killed left unfinished, and files that nobody names.
+ * Removes what a daemon that was killed left unfinished, and old files that nobody names.
  * @param folder made if it is missing
  * @param named files that are to be there
- * @param freeBytes what stays free on the disk
  * @returns the folder, and which named files are missing
  */
 export async function openBlobs(
   folder: string,
   named: ReadonlySet<string>,
-  freeBytes: number,
+  { freeBytes, orphansBefore }: BlobRules,
 ): Promise<{ blobs: BlobFolder; missing: string[] }> {
   const incoming = join(folder, INCOMING)
   await rm(incoming, { recursive: true, force: true })
   await mkdir(incoming, { recursive: true, mode: 0o700 })
   const there = new Set((await readdir(folder)).filter((name) => NAME.test(name)))
-  for (const name of there) if (!named.has(name)) await rm(join(folder, name), { force: true })
+  for (const name of there) {
+    if (named.has(name)) continue
+    const { mtimeMs } = await stat(join(folder, name))
+    if (mtimeMs < orphansBefore) await rm(join(folder, name), { force: true })
+  }
   const blobs: BlobFolder = {
     async begin(expectedBytes) {
       await refuseFull(folder, expectedBytes ?? 0, freeBytes)

@@ -83,12 +83,21 @@ export class Registry {
     throw notEnabled()
   }
 
-  /** Notes what was reported, and resolves when it is written. @returns false if that was known */
+  /**
+   * Notes what was reported, and resolves when it is written; of one that reports again and again it is written with what
+   * else was seen.
+   * @returns false if that was known
+   */
   async report(id: string, { version, outcome, reason, step }: Report): Promise<boolean> {
-    const last = this.#all.get(id)?.deliveries.find((one) => one.version === version)
+    const { deliveries = [] } = this.#all.get(id) ?? {}
+    const last = deliveries.find((one) => one.version === version)
     if (last?.outcome === outcome && last.step === step && last.reason === reason) return false
-    this.#note(id, version, { outcome, step, reason, reportedAt: this.#parts.clock.epochMs() })
-    await this.#inTurn(() => this.#write())
+    const nowAt = this.#parts.clock.epochMs()
+    const isOften = deliveries.some(
+      ({ reportedAt }) => reportedAt !== null && nowAt - reportedAt < this.#parts.bounds.writeMs,
+    )
+    this.#note(id, version, { outcome, step, reason, reportedAt: nowAt })
+    if (!isOften) await this.#inTurn(() => this.#write())
     return true
   }
 

@@ -47,6 +47,8 @@ interface ReleaseParts {
   /** Transfers of a version end; these files of it are not needed any more. */
   onGone(version: string, files: readonly string[]): void
   onHalted(version: string, counts: ReleaseCounts): void
+  /** One that was halted is not any more, whatever it is now. */
+  onUnhalted(version: string): void
 }
 
 export interface Published {
@@ -178,6 +180,8 @@ export class Releases {
 
   async #save(changed: readonly ReleaseRecord[], removed: readonly string[] = []): Promise<void> {
     await this.#parts.keeper.saveReleases(changed, removed)
+    for (const { state, version } of changed)
+      if (state !== 'halted' && this.#all.get(version)?.state === 'halted') this.#parts.onUnhalted(version)
     for (const version of removed) this.#all.delete(version)
     for (const record of changed) this.#all.set(record.version, record)
     this.#sorted = undefined

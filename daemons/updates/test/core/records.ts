@@ -85,6 +85,7 @@ export function releasesOf(
     },
     onGone: (version, files) => gone.push({ version, files }),
     onHalted: (version) => halted.push(version),
+    onUnhalted: (version) => halted.push(`not ${version}`),
   })
   return { clock, releases, gone, halted, disk }
 }

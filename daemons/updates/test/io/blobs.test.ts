@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openBlobs } from '../../io/blobs.ts'
 import { sha256 } from '../stage.ts'
 
 const none: ReadonlySet<string> = new Set()
+const rules = { freeBytes: 0, orphansBefore: 0 }
 const text = (bytes: string) => Buffer.from(bytes)
 
 async function read(blobs: Awaited<ReturnType<typeof openBlobs>>['blobs'], file: string, start: number, end: number) {
@@ -15,7 +16,7 @@ async function read(blobs: Awaited<ReturnType<typeof openBlobs>>['blobs'], file:
 
 t.test('a file is there once it is kept, with its checksum, and for nobody else to read', async (t) => {
   const folder = join(t.testdir({}), 'files')
-  const { blobs } = await openBlobs(folder, none, 0)
+  const { blobs } = await openBlobs(folder, none, rules)
   const incoming = await blobs.begin(10)
   for (const part of ['some', ' ', 'bytes']) await incoming.write(text(part))
   t.same(readdirSync(folder), ['incoming'], 'not before')
@@ -32,7 +33,7 @@ t.test('a file is there once it is kept, with its checksum, and for nobody else 
 
 t.test('what is dropped, or not what was expected, leaves nothing', async (t) => {
   const folder = t.testdir({})
-  const { blobs } = await openBlobs(folder, none, 0)
+  const { blobs } = await openBlobs(folder, none, rules)
   const incoming = await blobs.begin(undefined)
   await incoming.write(text('x'))
   await t.rejects(
@@ -46,20 +47,25 @@ t.test('what is dropped, or not what was expected, leaves nothing', async (t) =>
   t.same(readdirSync(join(folder, 'incoming')), [])
 })
 
-t.test('after a kill, unfinished and unnamed files are gone, named ones stay, and missing ones are told', async (t) => {
-  const folder = t.testdir({})
-  const name = (sign: string) => `${sign.repeat(8)}-1111-4111-8111-111111111111`
-  mkdirSync(join(folder, 'incoming'))
-  for (const path of [`incoming/${name('a')}`, name('b'), name('c'), 'lost+found'])
-    writeFileSync(join(folder, path), 'x')
-  const { missing } = await openBlobs(folder, new Set([name('b'), name('d')]), 0)
-  t.same(readdirSync(folder).sort(), [name('b'), 'incoming', 'lost+found'].sort())
-  t.same(missing, [name('d')])
-})
+t.test(
+  'after a kill, unfinished and old unnamed files are gone, all others stay, and missing ones are told',
+  async (t) => {
+    const folder = t.testdir({})
+    const name = (sign: string) => `${sign.repeat(8)}-1111-4111-8111-111111111111`
+    mkdirSync(join(folder, 'incoming'))
+    for (const path of [`incoming/${name('a')}`, name('b'), name('c'), name('e'), 'lost+found'])
+      writeFileSync(join(folder, path), 'x')
+    for (const old of ['b', 'c']) utimesSync(join(folder, name(old)), 1000, 1000)
+    const { missing } = await openBlobs(folder, new Set([name('b'), name('d')]), { ...rules, orphansBefore: 2_000_000 })
+    t.same(readdirSync(folder).sort(), [name('b'), name('e'), 'incoming', 'lost+found'].sort())
+    t.same(readdirSync(join(folder, 'incoming')), [])
+    t.same(missing, [name('d')])
+  },
+)
 
 t.test('a name that is none opens nothing', async (t) => {
   const folder = t.testdir({ files: {}, secret: 'x' })
-  const { blobs } = await openBlobs(join(folder, 'files'), none, 0)
+  const { blobs } = await openBlobs(join(folder, 'files'), none, rules)
   for (const name of ['../secret', 'incoming', '', '..'])
     await t.rejects(blobs.read(name, { start: 0, end: 0 }), { code: 'file_lost' }, name)
   t.throws(() => blobs.remove('../secret'), { code: 'file_lost' })
@@ -67,6 +73,6 @@ t.test('a name that is none opens nothing', async (t) => {
 })
 
 t.test('where too little room is left, it says how much is missing', async (t) => {
-  const { blobs } = await openBlobs(t.testdir({}), none, 1e15)
+  const { blobs } = await openBlobs(t.testdir({}), none, { ...rules, freeBytes: 1e15 })
   await t.rejects(blobs.begin(1000), { code: 'no_room', message: /\d+ MB are missing/ })
 })

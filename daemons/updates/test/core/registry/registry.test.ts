@@ -87,13 +87,17 @@ t.test('several are changed together or not at all, and no more are enabled than
 })
 
 t.test('a report is written before it counts, once, and those of the last versions are kept', async (t) => {
-  const { registry, written } = registryOf({}, [installation({ id: id(1) })])
+  const { clock, registry, written } = registryOf({}, [installation({ id: id(1) })])
   const report = (version: string, outcome: 'rolled_back' | 'applied') =>
     registry.report(id(1), { version, outcome, step: 'restart', reason: null })
   t.equal(await report('1.0.0', 'rolled_back'), true)
   t.equal(await report('1.0.0', 'rolled_back'), false)
   t.equal(written.length, 1)
   for (let at = 1; at < 20; at++) await report(`1.${at}.0`, 'applied')
+  t.equal(written.length, 1, 'one that reports again and again is written with what else was seen')
+  clock.advance(1000)
+  await report('1.20.0', 'applied')
+  t.equal(written.length, 2)
   const { deliveries = [] } = registry.get(id(1)) ?? {}
   t.equal(deliveries.length, 8)
   t.match(
