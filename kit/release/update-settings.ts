@@ -46,6 +46,7 @@ export const updateTable = Type.Object(
       3_600_000,
       'how long one of them may be silent, such as while it starts, before the release is taken back',
     ),
+    backups: count(3, 100, 'backups of so many updates are kept'),
     tries: count(3, 10, 'how often a new release is started before it is taken back, where each start was cut off'),
   },
   { ...strict, description: 'Where updates of Plantroom come from, and how they are applied.' },

@@ -7,6 +7,7 @@ import { password } from './password.ts'
 import { publish } from './publish.ts'
 import { restore } from './restore.ts'
 import { status } from './status.ts'
+import { update } from './update.ts'
 import { updatesKeys } from './updates-keys.ts'
 
 export { runAsOwner } from './as-owner.ts'
@@ -19,6 +20,8 @@ export const commands: readonly Command[] = [
   password,
   backup,
   restore,
+  update,
   firmware,
+  publish,
   updatesKeys,
 ]

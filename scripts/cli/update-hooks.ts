@@ -1,0 +1,154 @@
+/** What an update needs of this machine: systemd, and the commands `backup` and `restore` for each daemon. */
+import { execFile } from 'node:child_process'
+import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Health, sentenceOf, type UpdateHooks } from '#kit/release/switch.ts'
+import { makeFolder, replaceFile } from '#kit/store/store.ts'
+import type { World } from './command.ts'
+import { daemonNames } from './daemons.ts'
+import { daemonStatus } from './status.ts'
+
+/** How long a command may take: the largest state, on the slowest card. */
+const COMMAND_MS = 600_000
+/** The forms of the states when they were backed up, beside the backups. */
+const FORMS = 'forms.json'
+
+interface Place {
+  /** The folder with `current`. */
+  root: string
+  /** The state of updates: backups are below it. */
+  state: string
+  /** Backups of so many updates are kept. */
+  kept: number
+  /** The state folder of a daemon. */
+  stateOf(daemon: string): string
+}
+
+export function updateHooks(world: World, { kept, root, state, stateOf }: Place): UpdateHooks {
+  const backups = join(state, 'backups')
+  const systemctl = async (verb: string, daemon: string) => {
+    await call(world, 'systemctl', [verb, unitOf(daemon)])
+  }
+  /** The release that `current` names: after a roll-back the one of before. */
+  const plantroom = (...words: string[]) =>
+    call(world, process.execPath, [join(root, 'current/plantroom.mjs'), ...words])
+
+  return {
+    async activeDaemons() {
+      const active = await Promise.all(
+        daemonNames(world.daemonsFolder).map(async (name) => ((await isActive(world, name)) ? [name] : [])),
+      )
+      return active.flat()
+    },
+    async backup(daemons, { from, to }) {
+      if (daemons.length === 0) return null
+      const folder = join(backups, `${from}-to-${to}`)
+      await rm(folder, { recursive: true, force: true })
+      await makeFolder(folder)
+      const forms: Record<string, Record<string, number>> = {}
+      for (const daemon of daemons) {
+        await plantroom('backup', daemon, join(folder, `${daemon}.backup`))
+        forms[daemon] = formsOf(stateOf(daemon)).forms
+      }
+      await replaceFile(join(folder, FORMS), JSON.stringify(forms))
+      await prune(backups, kept)
+      return folder
+    },
+    async restart(daemons) {
+      for (const daemon of daemons) await systemctl('restart', daemon)
+    },
+    async health(daemons, version) {
+      const all = await Promise.all(daemons.map((daemon) => healthOf(world, daemon, version)))
+      return (
+        all.find(({ state: one }) => one === 'dead') ??
+        all.find(({ state: one }) => one === 'unwell') ?? { state: 'well', why: '' }
+      )
+    },
+    async restore(folder, daemons) {
+      const before = JSON.parse(await readFile(join(folder, FORMS), 'utf8')) as Record<string, Record<string, number>>
+      for (const daemon of daemons) {
+        await systemctl('stop', daemon)
+        if (hasMoved(stateOf(daemon), before[daemon] ?? {}))
+          await plantroom('restore', daemon, join(folder, `${daemon}.backup`))
+      }
+    },
+  }
+}
+
+function unitOf(daemon: string): string {
+  return `plantroom-${daemon}.service`
+}
+
+/** @throws with the last line that the program said */
+async function call({ env }: World, program: string, words: readonly string[]): Promise<string> {
+  try {
+    return (await promisify(execFile)(program, words, { env, timeout: COMMAND_MS })).stdout
+  } catch (cause) {
+    const { code, stderr = '' } = cause as { code?: string | number; stderr?: string }
+    const last = stderr.trim().split('\n').at(-1)
+    throw new Error(`${[program, ...words].join(' ')} ended with ${code}${last ? `: ${last}` : ''}`, { cause })
+  }
+}
+
+async function isActive(world: World, daemon: string): Promise<boolean> {
+  try {
+    return (await call(world, 'systemctl', ['is-active', unitOf(daemon)])).trim() === 'active'
+  } catch {
+    return false
+  }
+}
+
+async function healthOf(world: World, daemon: string, version: string): Promise<Health> {
+  try {
+    const { health, unit, version: own } = await daemonStatus(world, daemon)
+    if (unit === 'failed') return { state: 'dead', why: `${daemon} has ended: journalctl -u ${unitOf(daemon)}` }
+    // Some tell their version only to whoever signs in.
+    if (health === 'answers' && unit === 'active' && (own === null || own === version))
+      return { state: 'well', why: '' }
+    const seen = health === 'answers' ? `it is ${unit ?? 'in no unit'} and runs ${own}` : health
+    return { state: 'unwell', why: `${daemon}: ${seen}, expected ${version} to answer` }
+  } catch (cause) {
+    return { state: 'unwell', why: `${daemon}: ${sentenceOf(cause)}` }
+  }
+}
+
+/** Names sort by the version that was left, and so not by age: the time of the folder says it. */
+async function prune(backups: string, kept: number): Promise<void> {
+  const byAge = (await readdir(backups)).sort((one, other) => ageOf(join(backups, other)) - ageOf(join(backups, one)))
+  for (const name of byAge.slice(kept)) await rm(join(backups, name), { recursive: true, force: true })
+}
+
+function ageOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
+
+// Which form a state has: databases say it in their header.
+
+/** @source SQLite, Database File Format, 1.3: user version, big-endian */
+const USER_VERSION_AT = 60
+
+/** The user version of each database of a state; whether one has changes that are not in its file yet. */
+function formsOf(folder: string): { forms: Record<string, number>; hasLog: boolean } {
+  const forms: Record<string, number> = {}
+  const names = existsSync(folder) ? readdirSync(folder) : []
+  for (const name of names.filter((one) => one.endsWith('.db'))) {
+    const header = Buffer.alloc(USER_VERSION_AT + 4)
+    const file = openSync(join(folder, name), 'r')
+    try {
+      readSync(file, header, 0, header.length, 0)
+    } finally {
+      closeSync(file)
+    }
+    forms[name] = header.readUInt32BE(USER_VERSION_AT)
+  }
+  const hasLog = names.some((name) => name.endsWith('.db-wal') && statSync(join(folder, name)).size > 0)
+  return { forms, hasLog }
+}
+
+/** A daemon that was stopped has written all into the file; one that was killed may have changed its form in the log. */
+function hasMoved(folder: string, before: Readonly<Record<string, number>>): boolean {
+  const { forms, hasLog } = formsOf(folder)
+  return hasLog || Object.entries(forms).some(([name, form]) => before[name] !== undefined && before[name] !== form)
+}
