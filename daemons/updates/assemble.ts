@@ -212,18 +212,19 @@ function routesOf({ clock, config, log, version }: Context, house: House, { reco
       ...{ clock, keeper: database, blobs: house.artifactFiles, records: database.artifacts, most: most.max },
     }),
   }
+  const taking = createPublishing({
+    ...{ clock, blobs: house.releaseFiles, releases, proofOf: proofOfArchive },
+    limits: {
+      ...{ atOnce: uploads.at_once, mostBytes: uploads.max_bytes, retryMs: uploads.retry_ms },
+      ...{ paceBytes: uploads.pace_bytes, paceMs: uploads.pace_ms },
+    },
+  })
   return [
     ...updateRoutes({ registry, releases, transfers, read, shareOf, window: config.releases.window }),
     ...publishRoutes({
       ...{ log, recorder, readSigned: readSignedRelease },
       bounds: { maxBytes: uploads.max_bytes, idleMs: uploads.idle_ms, wholeMs: uploads.whole_ms },
-      publishing: createPublishing({
-        ...{ clock, blobs: house.releaseFiles, releases, proofOf: proofOfArchive },
-        limits: {
-          ...{ atOnce: uploads.at_once, mostBytes: uploads.max_bytes, retryMs: uploads.retry_ms },
-          ...{ paceBytes: uploads.pace_bytes, paceMs: uploads.pace_ms },
-        },
-      }),
+      publishing: taking,
     }),
     ...installRoutes({
       ...{ releases, read, shareOf, transfers: installerTransfers },
@@ -232,7 +233,7 @@ function routesOf({ clock, config, log, version }: Context, house: House, { reco
     ...artifactRoutes(artifactParts),
     ...panelArtifactRoutes(artifactParts),
     ...panelInstallationRoutes({ registry, releases, recorder }),
-    ...panelReleaseRoutes({ registry, releases, recorder }),
+    ...panelReleaseRoutes({ publishing: taking, releases, recorder }),
     ...systemRoutes({
       ...{ clock, version, registry, releases, authority: house.authority, name: hostname },
       downloads: () => ({ updates: transfers.many(), installers: installerTransfers.many() }),

@@ -13,11 +13,13 @@ import {
   releaseStates,
 } from '../core/ports.ts'
 import type { Registry } from '../core/registry/registry.ts'
+import type { Publishing } from '../core/releases/publishing.ts'
 import type { ReleaseCounts, Releases } from '../core/releases/releases.ts'
 
 export interface PanelReleaseParts {
   registry: Registry
   releases: Releases
+  publishing: Pick<Publishing, 'uploads'>
   recorder: Recorder
 }
 
@@ -37,7 +39,11 @@ const installation = object({
   updates: Type.Array(delivery, { description: 'what became of versions here, the newest last' }),
 })
 
-export function panelInstallationRoutes({ recorder, registry, releases }: PanelReleaseParts): Route[] {
+export function panelInstallationRoutes({
+  recorder,
+  registry,
+  releases,
+}: Omit<PanelReleaseParts, 'publishing'>): Route[] {
   const view = (record: InstallationRecord) => installationView(record, releases)
   return [
     route({
@@ -138,7 +144,7 @@ const release = object({
   ...{ fetched: count, applied: count, failed: count },
 })
 
-export function panelReleaseRoutes({ recorder, releases }: PanelReleaseParts): Route[] {
+export function panelReleaseRoutes({ publishing, recorder, releases }: Omit<PanelReleaseParts, 'registry'>): Route[] {
   const params = Type.Object({ version: Type.String({ maxLength: 64 }) })
   return [
     route({
@@ -151,6 +157,22 @@ export function panelReleaseRoutes({ recorder, releases }: PanelReleaseParts): R
         const counts = releases.counts()
         return { updates: releases.list().map((one) => releaseView(one, counts.get(one.version))) }
       },
+    }),
+    route({
+      method: 'GET',
+      path: '/admin/api/uploads',
+      who: 'admin',
+      summary: 'What is being published now, and how far it is',
+      reply: object({
+        uploads: Type.Array(
+          object({ kind: text, version: text, bytes: count, size: orNull(count), started_at: instant }),
+        ),
+      }),
+      handle: () => ({
+        uploads: publishing.uploads().map(({ bytes, kind, lengthBytes: size = null, startedAt, version }) => ({
+          ...{ kind, version, bytes, size, started_at: startedAt },
+        })),
+      }),
     }),
     route({
       method: 'PATCH',

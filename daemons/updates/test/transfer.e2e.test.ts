@@ -124,6 +124,8 @@ t.test('as many uploads at once as may be; one more is 429 with Retry-After', as
   const first = connect(portOf(stage), '127.0.0.1').on('error', () => {})
   first.write(head('1.0.0', archive, archive.bytes.length))
   await until('it has begun', () => stage.stored().length === 1)
+  const { body } = await stage.admin('GET', '/admin/api/uploads')
+  t.match(body.uploads, [{ kind: 'update', version: '1.0.0', size: archive.bytes.length }])
   const answer = await stage.publish('1.1.0', archive)
   t.match(answer, { status: 429, body: { error: 'too_many_uploads' } })
   t.equal(answer.headers.get('retry-after'), '30')

@@ -38,7 +38,19 @@ interface PublishingParts {
   proofOf(key: string): ArchiveProof
 }
 
+/** An upload under way. */
+export interface Upload {
+  kind: PublishWish['kind']
+  version: string
+  /** What has come of the file. */
+  bytes: number
+  /** Undefined if nobody said it. */
+  lengthBytes: number | undefined
+  startedAt: number
+}
+
 export interface Publishing {
+  uploads(): readonly Upload[]
   /**
    * @param lengthBytes of the file, if it is known
    * @returns its release, and whether anything is new
@@ -54,20 +66,19 @@ export interface Publishing {
 
 export function createPublishing(parts: PublishingParts): Publishing {
   const { blobs, limits, releases } = parts
-  let running = 0
+  const running = new Set<Upload>()
 
-  async function store(bytes: AsyncIterable<Uint8Array>, lengthBytes: number | undefined, wish: PublishWish) {
+  async function store(bytes: AsyncIterable<Uint8Array>, upload: Upload, wish: PublishWish) {
     const proof = wish.encryptionKey === undefined ? undefined : parts.proofOf(wish.encryptionKey)
-    const incoming = await blobs.begin(lengthBytes)
+    const incoming = await blobs.begin(upload.lengthBytes)
     try {
-      let sizeBytes = 0
       for await (const piece of paced(bytes, parts)) {
-        sizeBytes += piece.length
-        if (sizeBytes > limits.mostBytes) throw tooLarge(limits.mostBytes)
+        upload.bytes += piece.length
+        if (upload.bytes > limits.mostBytes) throw tooLarge(limits.mostBytes)
         proof?.take(piece)
         await incoming.write(piece)
       }
-      if (sizeBytes === 0) throw new Fault('bad_upload', 'the upload is empty')
+      if (upload.bytes === 0) throw new Fault('bad_upload', 'the upload is empty')
       proof?.end()
       return await incoming.keep((kept) => checkExpected(kept, wish))
     } finally {
@@ -76,15 +87,18 @@ export function createPublishing(parts: PublishingParts): Publishing {
   }
 
   return {
+    uploads: () => [...running],
     async receive(bytes, lengthBytes, wish) {
       if (lengthBytes !== undefined && lengthBytes > limits.mostBytes) throw tooLarge(limits.mostBytes)
-      if (running >= limits.atOnce)
-        throw new Fault('too_many_uploads', `${running} uploads are under way, as many as may. Try again soon.`, {
+      if (running.size >= limits.atOnce)
+        throw new Fault('too_many_uploads', `${running.size} uploads are under way, as many as may. Try again soon.`, {
           details: { retryAfterMs: limits.retryMs },
         })
-      running++
+      const { kind, version } = wish
+      const upload: Upload = { kind, version, bytes: 0, lengthBytes, startedAt: parts.clock.epochMs() }
+      running.add(upload)
       try {
-        const kept = await store(bytes, lengthBytes, wish)
+        const kept = await store(bytes, upload, wish)
         try {
           return await publish(wish, kept)
         } finally {
@@ -92,7 +106,7 @@ export function createPublishing(parts: PublishingParts): Publishing {
           if (release?.[wish.kind]?.file !== kept.file) await blobs.remove(kept.file)
         }
       } finally {
-        running--
+        running.delete(upload)
       }
     },
   }

@@ -94,8 +94,11 @@ t.test('as many at once as may be; one more is told when to come again', async (
     await gate.promise
   }
   const two = ['1.0.0', '2.0.0'].map((version) => publishing.receive(held(), 1, { ...wish, version }))
+  await new Promise(setImmediate)
+  t.match(publishing.uploads(), [{ version: '1.0.0', bytes: 1, lengthBytes: 1 }, { version: '2.0.0' }])
   await t.rejects(publishing.receive(pieces(1), 1, wish), { code: 'too_many_uploads', details: { retryAfterMs: 5000 } })
   gate.resolve()
   await Promise.all(two)
+  t.same(publishing.uploads(), [])
   await publishing.receive(pieces(1), 1, { ...wish, version: '3.0.0' })
 })
