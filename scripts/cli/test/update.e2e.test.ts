@@ -1,0 +1,70 @@
+/** plantroom update, plantroom publish and the update server, all as built: what was published runs on the machine. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { type Test, t } from 'tap'
+import { installedAt } from '#kit/release/installed.ts'
+import { openStage, UPDATE_KEY } from '../../../daemons/updates/test/stage.ts'
+import { outerFolder, smallCheckout } from './small-checkout.ts'
+
+const BUILD = join(import.meta.dirname, '../../../build')
+
+async function command(program: string, words: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const { NODE_COMPILE_CACHE, PATH } = process.env
+  const child = spawn(program, words, { env: { NODE_COMPILE_CACHE, PATH, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [[code], out, err] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)])
+  return { code, out, err }
+}
+
+/** A machine with the commands as built as its release, and no daemon that runs. */
+function machine(t: Test, url: string) {
+  const folder = outerFolder(t)
+  const [root, state, bin] = [join(folder, 'root'), join(folder, 'update'), join(folder, 'bin')]
+  const release = join(root, 'releases/0.9.0-00000000')
+  for (const one of [release, join(state, 'trust'), bin]) mkdirSync(one, { recursive: true })
+  for (const name of ['plantroom', 'plantroom.mjs', 'commands.mjs'])
+    copyFileSync(join(BUILD, name), join(release, name))
+  symlinkSync(process.execPath, join(release, 'node'))
+  writeFileSync(join(release, '.complete'), JSON.stringify({ version: '0.9.0', bundle: '0'.repeat(64) }))
+  symlinkSync('releases/0.9.0-00000000', join(root, 'current'))
+  for (const name of ['systemctl', 'dpkg-query', 'timedatectl']) {
+    writeFileSync(join(bin, name), '#!/bin/sh\nexit 1\n')
+    chmodSync(join(bin, name), 0o755)
+  }
+  const sets = [`update.url=${url}`, 'update.probation_ms=0', 'update.retry_ms=10'].flatMap((set) => ['--set', set])
+  const env = { PATH: `${bin}:${process.env.PATH}` }
+  const run = (...words: string[]) =>
+    command(join(root, 'current/plantroom'), ['update', ...words, '--state', state, ...sets], env)
+  return { root, run, state }
+}
+
+t.test(
+  'B.check_update C an installation is refused, enabled, updated from what was published, and reports it',
+  async (t) => {
+    const { enabled, url } = await openStage(t)
+    const keys = join(outerFolder(t), 'keys')
+    const env = { PLANTROOM_KEYS: keys, PLANTROOM_UPDATE_KEY: UPDATE_KEY }
+    const plantroom = (...words: string[]) => command(join(BUILD, 'plantroom'), words, env)
+    t.match(await plantroom('updates', 'keys', 'init'), { code: 0 })
+    const published = ['publish', '--checkout', smallCheckout(t), '--server', url]
+    t.match(await plantroom(...published, '--version', '1.0.1'), { code: 0 })
+
+    const { root, run, state } = machine(t, url)
+    copyFileSync(join(keys, 'roots/1.json'), join(state, 'trust/root.json'))
+    t.match(await run(), { code: 1, err: /it is not enabled there: enable [0-9a-f]{32} in its panel/ })
+    writeFileSync(join(state, 'installation-id'), await enabled('0.9.0'))
+    t.match(await run('--check'), {
+      code: 4,
+      out: '[UPDATE] 1.0.1 is there, and 0.9.0 runs: plantroom update --yes applies it\n',
+    })
+    const applied = await run('--yes')
+    t.match(applied, { code: 0, out: /\[UPDATE\] 1\.0\.1 runs, in the place of 0\.9\.0\n$/ })
+    const installed = installedAt(root)
+    const { mark } = await installed.current()
+    t.equal(mark.version, '1.0.1')
+    t.ok(await installed.isWhole(mark), 'each file is what was signed')
+    t.match(await installed.previous(), '0.9.0-00000000')
+  },
+)
