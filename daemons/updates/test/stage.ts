@@ -63,8 +63,8 @@ export interface Stage extends RunningDaemon {
   cookie(): Promise<{ cookie: string; 'x-csrf-token': string }>
 }
 
-/** Starts an update server; ended with the test. */
-export async function openStage(t: Owner, options: StartOptions = {}): Promise<Stage> {
+/** Starts an update server; ended with the test. @param options `password` if it is not the one that was printed */
+export async function openStage(t: Owner, options: StartOptions & { password?: string } = {}): Promise<Stage> {
   const sets = [`update_key=${UPDATE_KEY}`, 'mdns.enabled=false', 'storage.free_bytes=0', ...(options.sets ?? [])]
   const daemon = await startDaemon(t, 'updates', { ...options, sets })
   t.teardown(() => rmSync(`${daemon.stateFolder}-files`, { recursive: true, force: true }))
@@ -73,7 +73,7 @@ export async function openStage(t: Owner, options: StartOptions = {}): Promise<S
 
   async function cookie() {
     if (session) return session
-    const password = /^admin password: (\S+)$/m.exec(daemon.output())?.[1]
+    const password = options.password ?? /^admin password: (\S+)$/m.exec(daemon.output())?.[1]
     const answer = await post('/admin/api/login', { password })
     const [whole = ''] = answer.headers.getSetCookie().filter((one) => !one.includes('Domain'))
     session = { cookie: whole.split(';')[0] ?? '', 'x-csrf-token': answer.body.csrf }

@@ -1,10 +1,10 @@
 /** Uploads and downloads of the built update server that go wrong: cut, slow, too long, too many, a full disk, a withdrawal. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import t from 'tap'
 import { bareClient } from '#kit/test/http/bare-client.ts'
 import { stateFolderOf } from '#kit/test/running-daemon.ts'
@@ -223,3 +223,35 @@ t.test('a file that is gone from the disk is said to be, and its release stays',
   for (const name of stage.stored()) rmSync(join(`${stage.stateFolder}-files`, 'releases', name))
   t.match(await stage.post('/pull_update', { installation_id: id }), { status: 503, body: { error: 'file_lost' } })
 })
+
+t.test(
+  'killed at any instant of an upload: a release is there whole or not at all, and can be published',
+  async (t) => {
+    const stateFolder = stateFolderOf(t)
+    const file = join(stateFolder, '..', `${basename(stateFolder)}-password`)
+    writeFileSync(file, 'of the integrator')
+    t.teardown(() => rmSync(file))
+    const options = { stateFolder, sets: [`admin.password_file=${file}`], password: 'of the integrator' }
+    for (let times = 0; times < 6; times++) {
+      const stage = await openStage(t, options)
+      const version = `1.0.${times}`
+      const under = stage.publish(version, archive).catch(() => undefined)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      // From before its first byte to after its answer.
+      setTimeout(resolve, Math.random() * 60)
+      await promise
+      await stage.stop('SIGKILL')
+      const answered = (await under)?.status === 200
+      const again = await openStage(t, options)
+      const id = await again.enabled()
+      const pulled = await again.post('/pull_update', { installation_id: id, version })
+      t.ok(
+        pulled.status === 200 || (pulled.status === 404 && !answered),
+        `${version}: ${pulled.status}, answered: ${answered}`,
+      )
+      if (pulled.status === 200) t.equal(pulled.headers.get('content-length'), String(archive.bytes.length))
+      t.equal((await again.publish(version, archive)).status, 200)
+      await again.stop()
+    }
+  },
+)
