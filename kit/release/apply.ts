@@ -149,7 +149,8 @@ async function check({ installed, memory, parts }: Run): Promise<Found | UpdateO
 }
 
 async function serverOf({ clock, settings }: UpdateParts, memory: UpdateMemory): Promise<UpdateServer> {
-  if (settings.url === '') throw new Fault('update_no_server', 'no update server is set: set update.url to its address')
+  if (settings.update_url === '')
+    throw new Fault('update_no_server', 'no update server is set: set update_url to its address')
   return updateServer({ clock, settings, installationId: await memory.installationId() })
 }
 

@@ -66,12 +66,12 @@ export interface UpdateServer {
 }
 
 interface ServerParts {
-  settings: Pick<UpdateSettings, 'url' | 'answer_ms' | 'stall_ms' | 'pull_tries' | 'retry_ms' | 'retry_most_ms'>
+  settings: Pick<UpdateSettings, 'update_url' | 'answer_ms' | 'stall_ms' | 'pull_tries' | 'retry_ms' | 'retry_most_ms'>
   installationId: string
   clock: Clock
 }
 
-/** @param parts.settings `url` with or without a slash at its end */
+/** @param parts.settings `update_url` with or without a slash at its end */
 export function updateServer(parts: ServerParts): UpdateServer {
   const { clock, installationId, settings } = parts
   return {
@@ -80,7 +80,7 @@ export function updateServer(parts: ServerParts): UpdateServer {
       try {
         const response = await ask(parts, '/check_update', question, { guard })
         const text = await textOf(response, guard, settings.stall_ms).catch((cause) => {
-          throw silent(settings.url, cause)
+          throw silent(settings.update_url, cause)
         })
         if (response.status !== 200) throw refused(response.status, text, installationId)
         return offerOf(text)
@@ -118,7 +118,7 @@ async function ask(
 ): Promise<Response> {
   guard.arm(settings.answer_ms)
   try {
-    return await fetch(`${settings.url.replace(/\/+$/, '')}${path}`, {
+    return await fetch(`${settings.update_url.replace(/\/+$/, '')}${path}`, {
       method: 'POST',
       // A credential is not sent wherever a redirection leads.
       redirect: 'error',
@@ -127,7 +127,7 @@ async function ask(
       signal: guard.signal,
     })
   } catch (cause) {
-    throw silent(settings.url, cause)
+    throw silent(settings.update_url, cause)
   }
 }
 

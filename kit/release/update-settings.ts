@@ -18,7 +18,8 @@ function count(byDefault: number, maximum: number, description: string) {
 /** The table `update` of a settings file. */
 export const updateTable = Type.Object(
   {
-    url: Type.String({
+    update_url: Type.String({
+      isBare: true,
       default: '',
       maxLength: 256,
       pattern: '^(https?://[^\\s?#]+)?$',

@@ -28,7 +28,7 @@ export const update: Command = {
   summary: 'look for an update of Plantroom, and apply it',
   help: `plantroom ${form}
 
-Asks the update server (update.url) whether there is a newer Plantroom, and says so. With --yes it is applied: the states of
+Asks the update server (update_url) whether there is a newer Plantroom, and says so. With --yes it is applied: the states of
 the running daemons are backed up, the update is downloaded, its checksum and signature are proven, it is unpacked beside what runs,
 put in its place, and the daemons are restarted and watched. If one of them is not well, what ran before runs again, and the
 version is not tried again. May be interrupted at any time, and run again.
@@ -39,7 +39,7 @@ On a machine whose Plantroom is a Debian package, apt does this, and this comman
   --config FILE    settings; default /etc/plantroom/update.toml, which may be missing
   --state DIR      what is kept of updates, and backups; default /var/lib/plantroom/update.
                    trust/root.json in it is the root whose release keys are trusted
-  --set key=VALUE  one setting, such as update.url=https://updates.example.org:3131; may repeat
+  --set key=VALUE  one setting, such as update_url=https://updates.example.org:3131; may repeat
   --json           what came of it as one JSON object, and the sentences to standard error
 Exit codes: 0 nothing newer, or applied; 1 failed, or taken back; 2 wrong usage or settings; 4 an update is there, and was
 not applied, or is not tried again.

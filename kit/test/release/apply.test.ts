@@ -358,7 +358,7 @@ t.test('a folder that no installer of Plantroom made is left alone', async (t) =
 
 t.test('without an update server there is nothing to ask', async (t) => {
   const { parts } = await staged(t)
-  await t.rejects(checkForUpdate(parts({ settings: { url: '' } })), { code: 'update_no_server' })
+  await t.rejects(checkForUpdate(parts({ settings: { update_url: '' } })), { code: 'update_no_server' })
 })
 
 for (const name of ['installation-id', 'history.json', 'pending.json', 'trust/seen.json'])

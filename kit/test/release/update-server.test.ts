@@ -134,7 +134,7 @@ for (const { what, odd, code } of wrong)
 
 t.test('a server that is not there is named', async (t) => {
   const { parts } = await staged(t)
-  await t.rejects(checkForUpdate(parts({ settings: { url: 'http://127.0.0.1:1' } })), {
+  await t.rejects(checkForUpdate(parts({ settings: { update_url: 'http://127.0.0.1:1' } })), {
     code: 'update_server_silent',
     message: /^the update server http:\/\/127\.0\.0\.1:1 does not answer \(.*\)/,
   })

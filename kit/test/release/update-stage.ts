@@ -238,7 +238,15 @@ export function machineAt(folder: string, url: string): StagedMachine {
       say: (sentence) => void said.push(sentence),
       settings: {
         ...Value.Create(updateTable),
-        ...{ url, retry_ms: 1, retry_most_ms: 5, probation_ms: 0, probe_ms: 10, unwell_ms: 0, ...change.settings },
+        ...{
+          update_url: url,
+          retry_ms: 1,
+          retry_most_ms: 5,
+          probation_ms: 0,
+          probe_ms: 10,
+          unwell_ms: 0,
+          ...change.settings,
+        },
       },
       hooks: { ...hooks, ...change.hooks },
     }),

@@ -33,7 +33,7 @@ function machine(t: Test, url: string) {
     writeFileSync(join(bin, name), '#!/bin/sh\nexit 1\n')
     chmodSync(join(bin, name), 0o755)
   }
-  const sets = [`update.url=${url}`, 'update.probation_ms=0', 'update.retry_ms=10'].flatMap((set) => ['--set', set])
+  const sets = [`update_url=${url}`, 'update.probation_ms=0', 'update.retry_ms=10'].flatMap((set) => ['--set', set])
   const env = { PATH: `${bin}:${process.env.PATH}` }
   const run = (...words: string[]) =>
     command(join(root, 'current/plantroom'), ['update', ...words, '--state', state, ...sets], env)

@@ -99,7 +99,7 @@ async function machine(t: Test, { dpkg = 'exit 1' } = {}): Promise<Machine> {
       renameSync(`${env.UNIT}.next`, env.UNIT)
     },
     run: (...argv) =>
-      runCommand(update, ['--state', state, '--set', `update.url=${server.url}`, ...quick, ...argv], {
+      runCommand(update, ['--state', state, '--set', `update_url=${server.url}`, ...quick, ...argv], {
         daemonsFolder: join(root, 'releases', installed),
         env,
       }),
