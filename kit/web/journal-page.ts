@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { JournalEntry } from '../records/journal.ts'
 import { call, sentenceOf, useLook } from './call.ts'
 import { daemonNow, zone } from './contact.ts'
-import { download } from './copy-and-save.ts'
+import { download, saveFrom } from './copy-and-save.ts'
 import { type Child, html } from './html.ts'
 import { dateOf, many, timeOf } from './numbers.ts'
 import { Act, say, toast } from './parts.ts'
@@ -73,8 +73,17 @@ const REST_MS = 300
 /** How a daemon displays the target of an action; the plain name by default. */
 export type NameTarget = (target: string) => string
 
+interface JournalFacts {
+  nameTarget?: NameTarget
+  /** What the page is called. */
+  title?: string
+  /** The browser itself carries the credentials of a download. */
+  hasCookie?: boolean
+}
+
 /** The page. */
-export function JournalPage({ nameTarget = (target) => target }: { nameTarget?: NameTarget }): VNode {
+export function JournalPage(facts: JournalFacts): VNode {
+  const { nameTarget = (target) => target, title = texts.journal, hasCookie = false } = facts
   const [what, setWhat] = useState('')
   const [who, setWho] = useState('')
   const filter = { what: useRested(what), who: useRested(who) }
@@ -107,10 +116,10 @@ export function JournalPage({ nameTarget = (target) => target }: { nameTarget?: 
     setBusy(false)
   }
   const entries = known?.entries ?? null
-  return html`<div class="head"><h1>Journal</h1><span class="faint small later">who changed or sent what, newest first</span></div>
+  return html`<div class="head"><h1>${title}</h1><span class="faint small later">who changed or sent what, newest first</span></div>
     <section class="panel" aria-label="Entries"><${Tools} filter=${what} setFilter=${setWhat} label="Filter by what was done" placeholder="What"
         more=${filterInput({ filter: who, setFilter: setWho, label: texts.filterByWhoDid, placeholder: texts.who })}>
-        <${Act} run=${() => void save()}>Export</${Act}></${Tools}>
+        <${Act} run=${() => void save(hasCookie)}>Export</${Act}></${Tools}>
       ${body(entries, refused, filter.what || filter.who, { opened, setOpened, nameTarget })}
       ${
         entries && entries.length > 0
@@ -119,6 +128,8 @@ export function JournalPage({ nameTarget = (target) => target }: { nameTarget?: 
           : null
       }</section>`
 }
+
+const EXPORT = '/api/journal/export'
 
 /** A text once it has not changed for a moment. */
 function useRested(text: string): string {
@@ -130,9 +141,10 @@ function useRested(text: string): string {
   return rested
 }
 
-async function save(): Promise<void> {
+async function save(hasCookie: boolean): Promise<void> {
   try {
-    await download('/api/journal/export')
+    if (hasCookie) saveFrom(EXPORT)
+    else await download(EXPORT)
     toast(texts.journalIsBeingSaved)
   } catch (thrown) {
     toast(sentenceOf(thrown))

@@ -32,6 +32,7 @@ export const cannotCopy = 'This browser does not let the page copy. Select the t
 
 // Journal (journal-page.ts)
 
+export const journal = 'Journal'
 export const exactlyAt = 'Exactly at'
 export const from = 'From'
 export const journalOn = 'On'

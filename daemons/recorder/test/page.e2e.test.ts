@@ -22,6 +22,7 @@ const scenes: Scene<Stage>[] = [
   ['shows the day, and a jump lands on the picture of that moment', jumps],
   ['shows a hole, says that nothing is there, and goes to the next footage', holes],
   ['says how much is kept, and what goes next', health],
+  ['saves the journal as a file', journalFile],
   ['preserves a stretch, and says at its field what storage refuses', storage],
   ['says what is wrong with a disk once its folder is gone, and that it is back', lostDisk],
   ['makes an account for one camera, which sees and may no more', accounts],
@@ -194,6 +195,15 @@ async function health(t: Test, { audit, visit, page }: Stage): Promise<void> {
   await visit('health')
   await page.getByText('All that cameras sent is kept.').waitFor()
   await audit(t, 'health')
+}
+
+async function journalFile(t: Test, { page, visit }: Stage): Promise<void> {
+  await visit('journal')
+  const [saved] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export' }).click(),
+  ])
+  t.match(saved.suggestedFilename(), /^journal-.*\.ndjson$/)
 }
 
 async function storage(t: Test, { audit, page, recorder, visit }: Stage): Promise<void> {

@@ -111,7 +111,7 @@ const PAGES: readonly Page[] = [
     icon: 'journal',
     isForAdmins: true,
     below: 'today',
-    draw: () => html`<${JournalPage} />`,
+    draw: () => html`<${JournalPage} hasCookie=${true} />`,
   },
 ]
 
