@@ -12,6 +12,10 @@ import * as texts from './texts.ts'
 export interface SignInUse {
   enter(body: { username?: string; password: string }): Promise<void>
   leave(): void
+  /** Whether there is one user, who types a password and no name. */
+  hasOneUser?: boolean
+  /** Why a session ends, where it is not for want of use. */
+  ended?: string
 }
 
 const byToken: SignInUse = {
@@ -22,9 +26,9 @@ const byToken: SignInUse = {
 }
 
 /** Name and password; the name may be empty if there is only one user. */
-function fields(form: Form): VNode {
-  return html`${input({ form, name: 'username', label: texts.userName, autocomplete: 'username', first: true, kind: 'wide' })}
-    ${input({ form, name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password', kind: 'wide' })}`
+function fields(form: Form, { hasOneUser = false }: SignInUse): VNode {
+  return html`${hasOneUser ? null : input({ form, name: 'username', label: texts.userName, autocomplete: 'username', first: true, kind: 'wide' })}
+    ${input({ form, name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password', first: hasOneUser, kind: 'wide' })}`
 }
 
 async function login(form: Form, use: SignInUse): Promise<void> {
@@ -50,7 +54,7 @@ export function SignIn({ plate, footer, use = byToken }: SignInFacts): VNode {
   }
   return html`<main class="alone" id="main"><div class="alone-in">${plate}
     <form class="panel" onSubmit=${submit} novalidate><div class="in stack">
-      <h1>Sign in</h1>${fields(form)}${refusal(form)}
+      <h1>Sign in</h1>${fields(form, use)}${refusal(form)}
       <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Sign in</${Act}>
     </div></form><p class="faint small">${footer}</p></div></main>`
 }
@@ -64,8 +68,8 @@ export function SignedOut({ use = byToken }: { use?: SignInUse }): VNode {
   }
   return html`<${Dialog} title="Sign in again">
     <form onSubmit=${submit} novalidate class="again"><div class="stack">
-      <p class="soft">Twelve hours without use, or a restart, ended the session. What you typed on the page is kept.</p>
-      ${fields(form)}${refusal(form)}</div>
+      <p class="soft">${use.ended ?? texts.sessionEnded} What you typed on the page is kept.</p>
+      ${fields(form, use)}${refusal(form)}</div>
       <footer><button class="btn quiet" type="button" onClick=${use.leave}>Leave page</button>
       <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Sign in</${Act}></footer></form>
   </${Dialog}>`

@@ -90,6 +90,7 @@ export const changedMeanwhile =
 
 export const userName = 'User name'
 export const password = 'Password'
+export const sessionEnded = 'Twelve hours without use, or a restart, ended the session.'
 
 // The first administrator (first-administrator.ts)
 

@@ -1,6 +1,7 @@
 /** Accounts: who may sign in, what they see and may do; tokens of other systems; the own password. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
+import { Asked, doneOrSaid } from '#kit/web/asked.ts'
 import { useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { copyText } from '#kit/web/copy-and-save.ts'
@@ -12,7 +13,6 @@ import { Act, icon, type Judgement, say, toast, verdict } from '#kit/web/parts.t
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { followRow } from '#kit/web/tools.ts'
 import { type AccountBody, type AccountEntry, accountsApi, type Permission, type Role, type Token } from './api.ts'
-import { Asked, doneOrSaid } from './asked.ts'
 import { cameras, isAdmin, me, signedIn } from './state.ts'
 import * as texts from './texts.ts'
 

@@ -1,6 +1,7 @@
 /** The clock of one camera: what it shows against the recorder's, setting it, and what was written to the camera. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
+import { Asked } from '#kit/web/asked.ts'
 import { sentenceOf, useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { factTable } from '#kit/web/figures.ts'
@@ -10,7 +11,6 @@ import { age, fixed, sinceText, THIN, UNKNOWN } from '#kit/web/numbers.ts'
 import { Act, type Judgement, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { type Camera, type CameraWrite, type ClockSet, type ClockState, clockApi } from './api.ts'
-import { Asked } from './asked.ts'
 import * as texts from './texts.ts'
 
 /** Each look asks the camera. */

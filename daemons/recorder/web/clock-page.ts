@@ -1,6 +1,7 @@
 /** The clock of the recorder's machine: its zone, network time or a time that is set by hand, and who looks after clocks of cameras. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
+import { doneOrSaid } from '#kit/web/asked.ts'
 import { useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { Confirm } from '#kit/web/dialog.ts'
@@ -11,7 +12,6 @@ import { firstAnswer } from '#kit/web/lazy.ts'
 import { dateOf, timeOf, UNKNOWN } from '#kit/web/numbers.ts'
 import { Act, type Judgement, say, toast, verdict } from '#kit/web/parts.ts'
 import { clockApi, type OwnTime, type TimeWish } from './api.ts'
-import { doneOrSaid } from './asked.ts'
 import * as texts from './texts.ts'
 
 /** Each look costs the machine a program or two. */

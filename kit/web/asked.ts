@@ -1,10 +1,10 @@
 /** Acts that cannot be undone: a button with its question, and what came of it. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import { sentenceOf } from '#kit/web/call.ts'
-import { Confirm } from '#kit/web/dialog.ts'
-import { html } from '#kit/web/html.ts'
-import { Act, toast } from '#kit/web/parts.ts'
+import { sentenceOf } from './call.ts'
+import { Confirm } from './dialog.ts'
+import { html } from './html.ts'
+import { Act, toast } from './parts.ts'
 
 interface AskedFacts {
   act: string
