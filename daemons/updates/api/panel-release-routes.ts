@@ -39,6 +39,24 @@ const installation = object({
   updates: Type.Array(delivery, { description: 'what became of versions here, the newest last' }),
 })
 
+const wanted = Type.Object(
+  {
+    state: Type.Optional(Type.Enum([...installationStates])),
+    q: Type.Optional(
+      Type.String({ maxLength: 128, description: 'part of id, name, address or version, whatever its case' }),
+    ),
+    release: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        description: 'only those that fetched this version, or reported what came of it',
+      }),
+    ),
+    limit: Type.Integer({ default: 500, minimum: 1, maximum: 5000 }),
+    skip: Type.Integer({ default: 0, minimum: 0, maximum: 1_000_000 }),
+  },
+  strict,
+)
+
 export function panelInstallationRoutes({
   recorder,
   registry,
@@ -50,25 +68,16 @@ export function panelInstallationRoutes({
       method: 'GET',
       path: '/admin/api/installations',
       who: 'admin',
-      summary: 'The installations, registered last first',
-      query: Type.Object(
-        {
-          state: Type.Optional(Type.Enum([...installationStates])),
-          q: Type.Optional(
-            Type.String({ maxLength: 128, description: 'part of id, name, address or version, whatever its case' }),
-          ),
-          limit: Type.Integer({ default: 500, minimum: 1, maximum: 5000 }),
-          skip: Type.Integer({ default: 0, minimum: 0, maximum: 1_000_000 }),
-        },
-        strict,
-      ),
+      summary: 'The installations: those that wait to be enabled first, then registered last first',
+      query: wanted,
       reply: object({
         installations: Type.Array(installation),
         total: Type.Integer({ description: 'of those asked for, on all pages' }),
         counts: object({ pending: count, enabled: count, disabled: count }),
       }),
-      handle({ query: { limit, q, skip, state } }) {
-        const found = registry.list().filter((one) => (!state || one.state === state) && isMeant(one, q))
+      handle({ query: { limit, q, release, skip, state } }) {
+        const all = registry.list().filter((one) => (!state || one.state === state) && isMeant(one, q))
+        const found = inOrder(release === undefined ? all : all.filter((one) => hasMet(one, release)))
         const page = found.slice(skip, skip + limit)
         return { installations: page.map(view), total: found.length, counts: registry.counts() }
       },
@@ -113,6 +122,16 @@ export function panelInstallationRoutes({
       },
     }),
   ]
+}
+
+/** Somebody has to look at those that wait. */
+function inOrder(all: readonly InstallationRecord[]): InstallationRecord[] {
+  const [waiting = [], others = []] = [true, false].map((is) => all.filter(({ state }) => (state === 'pending') === is))
+  return [...waiting, ...others]
+}
+
+function hasMet({ deliveries }: InstallationRecord, version: string): boolean {
+  return deliveries.some((one) => one.version === version)
 }
 
 function isMeant({ address, id: own, name, version }: InstallationRecord, q: string | undefined): boolean {

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { rootCertificateRoute } from '#kit/http/certificate-route.ts'
-import { count, object, type Route, route, text, yesNo } from '#kit/http/route.ts'
+import { count, instant, object, type Route, route, text, yesNo } from '#kit/http/route.ts'
 import type { LateAuthority } from '#kit/net/own-authority.ts'
 import type { Registry } from '../core/registry/registry.ts'
 import type { Releases } from '../core/releases/releases.ts'
@@ -33,9 +33,10 @@ export function systemRoutes(parts: SystemRouteParts): Route[] {
       path: '/api/status',
       who: 'anyone',
       summary: 'What this is, its version, and for how long it runs',
-      reply: object({ product: text, name: text, version: text, uptimeMs: count }),
+      reply: object({ product: text, name: text, version: text, uptimeMs: count, now: instant }),
       handle: () => ({
         ...{ product: PRODUCT, name: name(), version, uptimeMs: Math.round(clock.monotonicMs() - startedMs) },
+        now: clock.epochMs(),
       }),
     }),
     route({
