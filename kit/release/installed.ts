@@ -10,7 +10,7 @@
  */
 import { createHash } from 'node:crypto'
 import { constants, createReadStream } from 'node:fs'
-import { lstat, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
+import { chmod, lstat, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
@@ -99,6 +99,8 @@ export function installedAt(root: string): Installed {
       try {
         await fill(pathOf(STAGING))
         await replaceFile(join(pathOf(STAGING), MARK), `${JSON.stringify(wanted)}\n`)
+        // Whoever may look at a release may know which it is.
+        await chmod(join(pathOf(STAGING), MARK), 0o644)
         // Of an earlier try, and not whole: a folder is only renamed onto nothing.
         await remove(folder)
         await rename(pathOf(STAGING), pathOf(folder))

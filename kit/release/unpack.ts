@@ -104,9 +104,15 @@ async function unpackGzip<Result>(
   function onRead(bytes: number) {
     unpacked += bytes
     if (unpacked > unpackedBytes)
-      throw new Fault('archive_too_large', `unpacked, the archive has more than the ${unpackedBytes} bytes allowed`)
+      throw new Fault(
+        'archive_too_large',
+        `unpacked, the archive has more than the ${unpackedBytes} bytes that unpacked_bytes allows`,
+      )
     if (unpacked > RATIO_FROM_BYTES && unpacked > ratio * zipped)
-      throw new Fault('archive_too_large', `the archive unpacks to more than ${ratio} times its size`)
+      throw new Fault(
+        'archive_too_large',
+        `the archive unpacks to more than ${ratio} times its size, which ratio allows at most`,
+      )
   }
   try {
     await pipeline(Readable.from(counting()), gunzip, async (bytes) => {

@@ -1,5 +1,5 @@
 /** Tests of release/apply.ts and switch.ts: from one release to another, or back. */
-import { existsSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Test, t } from 'tap'
 import { fakeClock } from '../../clock-fake.ts'
@@ -43,6 +43,7 @@ t.test('an update is fetched, proven, unpacked, put in place, restarted and watc
   })
   t.equal(await startedVersion(root), '1.1.0')
   t.same(calls, ['backup', 'restart 1.1.0'])
+  t.equal(statSync(join(root, 'current/.complete')).mode & 0o777, 0o644)
   t.equal(releasesOf(root).length, 2, 'the one before is kept')
   t.match(readlinkSync(join(root, 'previous')), /^releases\/1\.0\.0-/)
   t.same(readdirSync(state).sort(), ['history.json', 'installation-id', 'trust'], 'nothing else is left')
