@@ -19,7 +19,7 @@ export const WRITER_HEAP_MIB = { old: 128, young: 16 }
 export const PIECE_BYTES = 512 * KIB
 
 /** What is gathered to be written and being written, what Node has read beside it, and the chunk that is being proven. */
-const UPLOAD_BYTES = (2 * 512 + 8 * 64) * KIB
+const UPLOAD_BYTES = (2 * 256 + 8 * 64) * KIB
 
 /** Of an artifact as bytes and as text. @source measured */
 const TEXT_TIMES = 4

@@ -94,7 +94,7 @@ const megabytes = (bytes: number) => Math.ceil(bytes / 1_000_000)
 const LOOK_BYTES = 16_777_216
 
 /** What is gathered before it is written: each write is a task of a thread. @source measured: half the processor time of the rest */
-const GATHERED_BYTES = 524_288
+const GATHERED_BYTES = 262_144
 
 async function beginFile(folder: string, freeBytes: number): Promise<Incoming> {
   const file = randomUUID()

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import t from 'tap'
 import { bareClient } from '#kit/test/http/bare-client.ts'
 import { stateFolderOf } from '#kit/test/running-daemon.ts'
@@ -227,10 +227,9 @@ t.test('a file that is gone from the disk is said to be, and its release stays',
 t.test(
   'killed at any instant of an upload: a release is there whole or not at all, and can be published',
   async (t) => {
-    const stateFolder = stateFolderOf(t)
-    const file = join(stateFolder, '..', `${basename(stateFolder)}-password`)
+    const folder = stateFolderOf(t)
+    const [stateFolder, file] = [join(folder, 'state'), join(folder, 'password')]
     writeFileSync(file, 'of the integrator')
-    t.teardown(() => rmSync(file))
     const options = { stateFolder, sets: [`admin.password_file=${file}`], password: 'of the integrator' }
     for (let times = 0; times < 6; times++) {
       const stage = await openStage(t, options)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { createContainerReader } from '#kit/release/container.ts'
-import { ask } from '#kit/test/running-daemon.ts'
+import { ask, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { archiveOf, newId, openStage, sha256, UPDATE_KEY } from './stage.ts'
 
 const run = promisify(execFile)
@@ -325,7 +325,8 @@ t.test('an installation that rolled back is not offered that version again; enou
 })
 
 t.test('what was published, who is enabled and what was reported is there after a kill', async (t) => {
-  const stateFolder = t.testdir({})
+  // What is published lies beside it, and goes with the folder of both.
+  const stateFolder = join(stateFolderOf(t), 'state')
   const stage = await openStage(t, { stateFolder })
   const id = await stage.enabled()
   await stage.publish('1.1.0', archive)
