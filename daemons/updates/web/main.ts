@@ -1,26 +1,20 @@
-/** Draws the page of the update server: what it is, and how to install from it. */
+/** Starts the panel. */
 import { render } from 'preact'
-import { call } from '#kit/web/call.ts'
+import { signCallsWith } from '#kit/web/call.ts'
+import { startContact, startNow } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
-import { atPlainAddress } from '#kit/web/route.ts'
-import { plate } from '#kit/web/shell.ts'
-import * as texts from './texts.ts'
-
-interface Status {
-  name: string
-  version: string
-}
-
-function page({ name, version }: Status) {
-  const command = `curl -fsSL ${location.origin}/install.sh | sudo sh`
-  return html`<main class="alone" id="main"><div class="alone-in">
-    ${plate({ role: texts.role, name, address: location.host })}
-    <section class="panel"><div class="in stack"><h1>${texts.role}</h1><p>${texts.install}</p>
-      <pre class="mono">${command}</pre></div></section>
-    <p class="faint small">${texts.version(version)}</p></div></main>`
-}
+import { startKeys } from '#kit/web/keys.ts'
+import { atPlainAddress, startRoute } from '#kit/web/route.ts'
+import { App } from './app.ts'
+import { cookieCredentials, LOOK_MS, lookAgain } from './state.ts'
 
 atPlainAddress(() => {
-  document.title = texts.role
-  void call<Status>('GET /api/status').then((status) => render(page(status), document.body))
+  // One address for bookmarks; the same page is served for both.
+  if (location.pathname === '/') history.replaceState(null, '', `/admin${location.hash}`)
+  signCallsWith(cookieCredentials)
+  startNow()
+  startRoute()
+  startKeys()
+  startContact(lookAgain, LOOK_MS)
+  render(html`<${App} />`, document.body)
 })
