@@ -10,6 +10,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { applyUpdate, checkForUpdate, settleUpdate, type UpdateOutcome, type UpdateParts } from '#kit/release/apply.ts'
 import { updateTable } from '#kit/release/update-settings.ts'
 import { configFileOf, exitCodes, stateFolderOf } from '#kit/run/arguments.ts'
+import { ownerOfFolder } from '#kit/run/state-folder.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { updateHooks } from './update-hooks.ts'
 
@@ -72,7 +73,9 @@ not applied, or is not tried again.
     const file = resolve(config ?? configFileOf('update'))
     const { value } = await loadConfig({ schema, file, mustExist: config !== undefined, sets: set })
     const state = resolve(values.state ?? stateFolderOf({ name: 'update', env: world.env }))
+    requireRoots(state)
     const parts = await partsOf(world, { settings: value.update, state, say })
+    requireRoots(parts.root)
     const outcome = await outcomeOf(settle ? settleUpdate : yes ? applyUpdate : checkForUpdate, parts)
     say(sentenceOfOutcome(outcome))
     if (json) world.out(`${JSON.stringify(outcome ?? { outcome: 'settled' })}\n`)
@@ -95,6 +98,20 @@ async function partsOf(world: World, { say, settings, state }: Given): Promise<U
       stateOf: (name) => stateFolderOf({ name, env: {} }),
     }),
   }
+}
+
+/**
+ * Whoever may change these folders would decide what root runs. They are no daemon's, so root becomes nobody else for them.
+ * @throws Fault `state_foreign`
+ */
+function requireRoots(folder: string): void {
+  if (process.geteuid?.() !== 0) return
+  const { owner, path } = ownerOfFolder(folder)
+  if (owner !== undefined)
+    throw new Fault(
+      'state_foreign',
+      `${path} belongs to user ${owner.uid}, who could put anything in the place of an update: use folders that are root's`,
+    )
 }
 
 /** Where releases stand: this program is in the folder of one. @throws Fault `update_not_ours` */

@@ -41,8 +41,8 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   'controller simulate': ['controller', 'simulate', 'Tell', '--state', 'STATE'],
   'controller replay': ['controller', 'replay', '1', '--state', 'STATE'],
 }
-/** Commands that touch none. */
-const STATELESS = ['status', 'check-config', 'firmware', 'updates keys']
+/** Commands that touch none of a daemon's. */
+const STATELESS = ['status', 'check-config', 'firmware', 'publish', 'update', 'updates keys']
 
 /** Names in the folder that the commands open, and what is beside them for an instant. */
 const NAMES = ['daemon.lock', 'journal.jsonl', 'users.json', 'controller.db', 'audit.db', 'restore']
@@ -116,6 +116,17 @@ t.test('every command says what it does with state, and none is missing here', (
     const [, ...words] = CALLS[name] ?? []
     t.ok(controller.stateUse(words), name)
   }
+  t.end()
+})
+
+t.test('update: root works in no folder that somebody else may change', { skip }, (t) => {
+  const place = placeOf(t)
+  asEve(`ln -s ${join(place.own, 'victim')} pending.json`, place.state)
+  const before = rootsOwn(place)
+  const { code, said } = place.run(['update', '--yes', '--state', 'STATE', '--set', 'update_url=http://127.0.0.1:9'])
+  t.equal(code, 1)
+  t.match(said, /belongs to user 64123/)
+  t.same(rootsOwn(place), before)
   t.end()
 })
 
