@@ -104,7 +104,8 @@ export const searchForOthers = 'Filter to find the others.'
 export const connectAnother = 'Connect another installation'
 export const noneRegistered = 'No installation has registered'
 export const newMachine = 'On a new machine, this installs the latest version:'
-export const runningMachine = 'On a machine that runs Plantroom, this goes into the settings of its controller:'
+export const runningMachine =
+  'On a machine that runs Plantroom, this goes into /etc/plantroom/update.toml, and plantroom update --check asks:'
 export const updateUrl = (origin: string) => `update_url = "${origin}"`
 export const thenItWaits = 'At its first check it appears here and waits. It gets nothing before you enable it.'
 export const commandIsCopied = 'The command is copied.'
