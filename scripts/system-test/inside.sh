@@ -90,6 +90,8 @@ promise 'with wrong settings it fails once, says why, and does not loop' \
 . /bed/controller.sh
 # shellcheck source=scripts/system-test/recorder.sh
 . /bed/recorder.sh
+# shellcheck source=scripts/system-test/updates.sh
+. /bed/updates.sh
 unit=plantroom-gateway.service
 promise 'an upgrade keeps its state' reinstalls_over_itself
 promise 'an upgrade keeps what the installer wrote, and asks nothing' upgrade_asks_nothing
