@@ -1,6 +1,7 @@
 /** Every key of board.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
 import { commonTablesWith, httpTable, journalTable, loginKeys } from '#kit/config/tables.ts'
+import { milliseconds } from '#kit/pure/setting-keys.ts'
 import { alarmsTable } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
 import { otaKeys } from './core/machine/firmware.ts'
@@ -136,10 +137,6 @@ export const config = Type.Object(
   },
   { additionalProperties: false },
 )
-
-function milliseconds(value: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: value, minimum, maximum, unit: 'ms', description })
-}
 
 export type BoardConfig = Static<typeof config>
 

@@ -7,7 +7,7 @@ import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
 import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
 import type { Route } from '#kit/http/route.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
-import { createShareOf, isHostAllowed } from '#kit/net/address.ts'
+import { createShareOf, isHostAllowed, wideNetworkOf } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/mdns.ts'
 import { certificatePart, type LateAuthority, lateAuthority, machineNames } from '#kit/net/own-authority.ts'
 import { createLogGate } from '#kit/pure/pace.ts'
@@ -33,11 +33,10 @@ import { Registry } from './core/registry/registry.ts'
 import { createPublishing } from './core/releases/publishing.ts'
 import { Releases } from './core/releases/releases.ts'
 import { createTransfers, type Transfers } from './core/releases/transfers.ts'
-import { proofOfArchive } from './io/archive-proof.ts'
 import { type BlobFolder, freeBytesOf, openBlobs } from './io/blobs.ts'
 import { openUpdatesDatabase, type UpdatesDatabase } from './io/database.ts'
 import { firstPassword, openPeople, openUpdateKey, type People, type UpdateKey } from './io/people.ts'
-import { installerProofOf, readSignedRelease } from './io/signed-release.ts'
+import { installerProofOf, proofOfArchive, readSignedRelease } from './io/proofs.ts'
 
 type Context = AssembleContext<UpdatesConfig>
 
@@ -151,7 +150,8 @@ function registryOf({ clock, config, log }: Context, database: UpdatesDatabase):
     log.error('installations_unwritten', { times, ...facts }),
   )
   return new Registry({
-    ...{ clock, keeper: database, records: database.installations, shareOf: createShareOf(config.connections.trusted) },
+    ...{ clock, keeper: database, records: database.installations },
+    ...{ shareOf: createShareOf(config.connections.trusted), siteOf: wideNetworkOf },
     bounds: {
       ...{ most: bounds.max, pendingMax: bounds.pending_max, perAddressPerHour: bounds.per_address_per_hour },
       ...{ addresses: bounds.addresses, pendingMs: bounds.pending_days * DAY_MS, writeMs: bounds.write_ms },

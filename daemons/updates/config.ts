@@ -1,6 +1,7 @@
 /** Every key of updates.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
 import { commonTables, journalTable } from '#kit/config/tables.ts'
+import { bytes, count, milliseconds } from '#kit/pure/setting-keys.ts'
 import { alarmsTable } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
 import { memoryPlan } from './core/memory.ts'
@@ -8,20 +9,18 @@ import { memoryPlan } from './core/memory.ts'
 /** The update server's default TCP port. */
 export const DEFAULT_PORT = 3131
 
-function count(byDefault: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: byDefault, minimum, maximum, description })
-}
-
-function milliseconds(byDefault: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })
-}
-
-function bytes(byDefault: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: byDefault, minimum, maximum, unit: 'bytes', description })
-}
-
-// Nothing of the pages is told over a socket.
+// The pages use no sockets.
 const { http, ...common } = commonTables(DEFAULT_PORT, { most: 16, mostPerAddress: 8, messageBytes: 1024 })
+
+function updateKeySentence(value: unknown): string | undefined {
+  const isKey = /^(?:[!-+\--~]{6,256})?$/.test(String(value))
+  return isKey ? undefined : 'expected 6 to 256 letters, digits and signs, without blanks and commas'
+}
+
+function windowSentence(value: unknown): string | undefined {
+  const isWindow = /^(?:(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d)?$/.test(String(value))
+  return isWindow ? undefined : 'expected hours such as 02:00-05:00, or nothing'
+}
 
 const admin = Type.Object(
   {
@@ -40,7 +39,7 @@ const publishing = Type.Object(
     update_key: Type.String({
       default: '',
       maxLength: 256,
-      pattern: '^(?:[!-+\\--~]{6,256})?$',
+      check: updateKeySentence,
       secret: true,
       isBare: true,
       description:
@@ -98,7 +97,7 @@ const releases = Type.Object(
     window: Type.String({
       default: '',
       maxLength: 11,
-      pattern: '^(?:(?:[01]\\d|2[0-3]):[0-5]\\d-(?:[01]\\d|2[0-3]):[0-5]\\d)?$',
+      check: windowSentence,
       description: 'hours in which installations are to apply updates, HH:MM-HH:MM in their time; empty: theirs to say',
     }),
   },

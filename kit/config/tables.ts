@@ -1,9 +1,9 @@
 /** Tables of settings that every daemon has. */
-
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import type { SignInBounds } from '../auth/sign-in-limiter.ts'
 import { parseNetwork } from '../net/address.ts'
 import { Fault } from '../pure/fault.ts'
+import { count, milliseconds } from '../pure/setting-keys.ts'
 
 // The address a daemon listens on, as text: HOST:PORT.
 
@@ -476,14 +476,6 @@ function badNetwork(value: unknown): string | undefined {
   return bad === undefined
     ? undefined
     : `saw ${JSON.stringify(bad)}, expected an address or the first one of a network, such as 10.20.4.7 or 10.20.4.0/24`
-}
-
-function milliseconds(byDefault: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })
-}
-
-function count(byDefault: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: byDefault, minimum, maximum, description })
 }
 
 /** The fault of a bad address, undefined for a good one. */

@@ -177,11 +177,18 @@ export function tlsRow(): MemoryRow {
   }
 }
 
+const HTTP_KEYS = {
+  workers: 'http.password_workers',
+  queue: 'http.password_queue',
+  table: 'http.login_table',
+  homes: 'http.login_homes',
+}
+
 /**
  * Rows of signing in.
  * @param keys settings: passwords hashed at once, sign-ins that wait, those remembered as wrong, homes
  */
-export function signInRows(keys: { workers: string; queue: string; table: string; homes: string }): MemoryRow[] {
+export function signInRows(keys = HTTP_KEYS): MemoryRow[] {
   return [
     {
       ...{ what: 'passwords that are being hashed, each in a thread', of: 'password', many: keys.workers },

@@ -41,3 +41,8 @@ function versionOf(text: string) {
     )
   return version
 }
+
+/** The name under which an update server files a release. */
+export function releaseFileName(kind: 'update' | 'installer', version: string): string {
+  return `plantroom-${version}${kind === 'update' ? '.tar.gz.enc' : '.run'}`
+}

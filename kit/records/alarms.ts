@@ -12,6 +12,7 @@ import { webhookSignature } from '../net/signature.ts'
 import { lookupSafely, parseTarget, trustedAuthorities } from '../net/target.ts'
 import { Fault, faultOf } from '../pure/fault.ts'
 import { Backoff } from '../pure/pace.ts'
+import { count, milliseconds } from '../pure/setting-keys.ts'
 import { durationText } from '../pure/text.ts'
 import type { Part } from '../run/parts.ts'
 import { createStore } from '../store/store.ts'
@@ -21,14 +22,6 @@ import { type Conditions, type LedgerEntry, severities } from './ledger-entry.ts
 // Settings.
 
 const MOST_ENTRIES = 1000
-
-function count(byDefault: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: byDefault, minimum, maximum, description })
-}
-
-function milliseconds(byDefault: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })
-}
 
 /** The least urgent severity that is sent by one way. */
 function severityKey(of: string) {

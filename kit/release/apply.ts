@@ -2,8 +2,11 @@
  * Updates the Plantroom of this machine: check, backup, download, proof, unpacking, then the switch (switch.ts). Until the
  * links are swapped nothing that runs is touched, and every step may be killed at any instant and run again.
  */
-import { createReadStream } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createReadStream, realpathSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { dirname } from 'node:path'
 import { Fault } from '../pure/fault.ts'
 import { compareVersions } from '../pure/version.ts'
@@ -21,7 +24,6 @@ import {
   type UpdateStep,
 } from './switch.ts'
 import { unpackRelease } from './unpack.ts'
-import { lockUpdates } from './update-lock.ts'
 import { type Pending, type UpdateMemory, type UpdateReport, updateMemory } from './update-memory.ts'
 import { type Offer, type UpdateServer, updateServer } from './update-server.ts'
 import type { UpdateSettings } from './update-settings.ts'
@@ -109,6 +111,24 @@ async function locked<Result>(parts: UpdateParts, work: (run: Run) => Promise<Re
   } finally {
     lock.release()
   }
+}
+
+/**
+ * Locks the releases of a folder for this process: one update at a time, whoever asks for it. An abstract socket: it needs no room and no rights on a disk, and the
+ * kernel ends it with the process, however that ends. It is of the network namespace, so whatever updates runs in that of
+ * the machine. While it is held it keeps the process alive.
+ * @throws Fault `update_running` if an update runs already
+ */
+async function lockUpdates(root: string): Promise<{ release(): void }> {
+  const name = createHash('sha256').update(realpathSync(root)).digest('hex').slice(0, 16)
+  const server = createServer((socket) => void socket.destroy()).listen({ path: `\0plantroom-update-${name}` })
+  try {
+    await once(server, 'listening')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause
+    throw new Fault('update_running', 'an update is running already', { cause })
+  }
+  return { release: () => void server.close() }
 }
 
 async function settle(run: Run): Promise<Switched | undefined> {

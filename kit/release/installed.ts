@@ -41,7 +41,7 @@ export function releaseFolder({ version, bundle }: ReleaseMark): string {
   return `${version}-${bundle.slice(0, 8)}`
 }
 
-/** The releases of one machine. Only whoever has the lock (update-lock.ts) changes them. */
+/** The releases of one machine. Only whoever has the lock (apply.ts) changes them. */
 export interface Installed {
   /** What `current` names. @throws Fault `update_not_ours` where Plantroom was not installed in this form */
   current(): Promise<{ folder: string; mark: ReleaseMark }>

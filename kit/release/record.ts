@@ -178,8 +178,3 @@ function dayOf(at: number): string {
 }
 
 // Names of published files.
-
-/** The name under which an update server files a release. */
-export function releaseFileName(kind: ReleaseKind, version: string): string {
-  return `plantroom-${version}${kind === 'update' ? '.tar.gz.enc' : '.run'}`
-}

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { Fault } from '../pure/fault.ts'
+import { durationText } from '../pure/text.ts'
 import { isDiskFull } from './disk-room.ts'
 import { type Installed, releaseFolder } from './installed.ts'
 import { type Pending, reasonOf, type UpdateMemory } from './update-memory.ts'
@@ -15,6 +16,8 @@ export interface Health {
   state: 'well' | 'unwell' | 'dead'
   /** Which one, and what was seen. */
   why: string
+  /** How long the one that was started last has run; null where nobody knows. */
+  upMs: number | null
 }
 
 /** What only the caller can do. Each may be called again for the same release, after a cut. */
@@ -106,20 +109,30 @@ async function swapLinks({ installed, memory, say }: SwitchParts, pending: Pendi
   return next
 }
 
+/** A release gets the probation so many times: after each silence, and each start of a daemon, it begins anew. */
+const MOST_PROBATIONS = 3
+
 /** Watches the daemons of a new release. @returns why it is taken back; undefined if it stays */
 async function prove({ clock, hooks, say, settings }: SwitchParts, { daemons, version }: Pending) {
   const { probation_ms: probationMs, probe_ms: probeMs, unwell_ms: unwellMs } = settings
   const begunMs = clock.monotonicMs()
   let unwellSinceMs: number | undefined = begunMs
+  let wellSinceMs = begunMs
   let isTold = false
   for (;;) {
-    const { state, why } = await healthOf(hooks, daemons, version)
+    const { state, upMs, why } = await healthOf(hooks, daemons, version)
     const nowMs = clock.monotonicMs()
     if (state === 'dead') return reasonOf(why)
-    if (state === 'well') unwellSinceMs = undefined
-    else unwellSinceMs ??= nowMs
+    if (state === 'well') {
+      if (unwellSinceMs !== undefined) wellSinceMs = nowMs
+      unwellSinceMs = undefined
+      // It may have ended and been started again between two looks.
+      if (upMs !== null) wellSinceMs = Math.max(wellSinceMs, nowMs - upMs)
+    } else unwellSinceMs ??= nowMs
     if (unwellSinceMs !== undefined && nowMs - unwellSinceMs >= unwellMs) return reasonOf(why)
-    if (unwellSinceMs === undefined && nowMs - begunMs >= probationMs) return undefined
+    if (unwellSinceMs === undefined && nowMs - wellSinceMs >= probationMs) return undefined
+    if (nowMs - begunMs >= unwellMs + MOST_PROBATIONS * probationMs)
+      return reasonOf(why || `its daemons were started again and again, and never ran for ${durationText(probationMs)}`)
     if (unwellSinceMs === undefined && !isTold) {
       say(`${version} answers; it is watched for ${Math.ceil(probationMs / 1000)} s`, 'prove')
       isTold = true
@@ -132,7 +145,7 @@ async function healthOf(hooks: UpdateHooks, daemons: readonly string[], version:
   try {
     return await hooks.health(daemons, version)
   } catch (cause) {
-    return { state: 'unwell', why: sentenceOf(cause) }
+    return { state: 'unwell', why: sentenceOf(cause), upMs: null }
   }
 }
 

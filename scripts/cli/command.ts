@@ -39,6 +39,42 @@ export function parseCommand<Options extends ParseArgsOptionsConfig>(argv: reado
   }
 }
 
+/**
+ * Runs the form of a command that its first word names.
+ * @param disk makes the fault of what the disk refused
+ * @throws Fault `bad_usage` for another word
+ */
+export async function runForm(
+  forms: Readonly<Record<string, { form: string; run(argv: readonly string[], world: World): Promise<number> }>>,
+  [what = '', ...argv]: readonly string[],
+  world: World,
+  disk: (sentence: string, cause: unknown) => Fault,
+): Promise<number> {
+  const chosen = new Map(Object.entries(forms)).get(what)
+  if (!chosen)
+    throw new Fault(
+      'bad_usage',
+      `expected one of: ${Object.values(forms)
+        .map(({ form }) => form)
+        .join(', ')}`,
+    )
+  return await sayDiskErrors(() => chosen.run(argv, world), disk)
+}
+
+/** @param disk makes the fault of what the disk refused */
+export async function sayDiskErrors(
+  run: () => Promise<number>,
+  disk: (sentence: string, cause: unknown) => Fault,
+): Promise<number> {
+  try {
+    return await run()
+  } catch (error) {
+    const { code, syscall, path } = error as NodeJS.ErrnoException
+    if (syscall === undefined) throw error
+    throw disk(`${path ?? 'a file'}: ${syscall} failed with ${code}`, error)
+  }
+}
+
 /** Checks the number of words. @throws Fault `bad_usage` with the right form */
 export function requireWords(words: readonly string[], least: number, most: number, form: string): void {
   if (words.length < least || words.length > most) throw new Fault('bad_usage', `expected: plantroom ${form}`)

@@ -10,7 +10,7 @@ import { compareVersions } from '#kit/pure/version.ts'
 import { exitCodes } from '#kit/run/arguments.ts'
 import { replaceFile } from '#kit/store/store.ts'
 import { isImageVersion } from '../../daemons/board/wire/firmware-image.ts'
-import { type Command, parseCommand, requireWords, type World } from './command.ts'
+import { type Command, parseCommand, requireWords, runForm, type World } from './command.ts'
 import { type ImageFile, measure, provePayload, readImage, signImage, unpackImage } from './firmware-file.ts'
 
 const forms = {
@@ -39,16 +39,14 @@ unpack proves an image as a board does, and writes its payload to a file or a de
 Exit codes: 0 done, and proven; 1 the image is not what it should be, or a file cannot be written; 2 wrong usage.
 `,
   stateUse: () => undefined,
-  async run([what = '', ...argv], world) {
-    const command = new Map(Object.entries({ keygen, sign, show, unpack })).get(what)
-    if (!command) throw new Fault('bad_usage', `expected one of: ${Object.values(forms).join(', ')}`)
-    try {
-      return await command(argv, world)
-    } catch (error) {
-      const { code, syscall, path } = error as NodeJS.ErrnoException
-      if (syscall === undefined) throw error
-      throw new Fault('firmware_failed', `${path ?? 'a file'}: ${syscall} failed with ${code}`, { cause: error })
+  async run(argv, world) {
+    const known = {
+      keygen: { form: forms.keygen, run: keygen },
+      sign: { form: forms.sign, run: sign },
+      show: { form: forms.show, run: show },
+      unpack: { form: forms.unpack, run: unpack },
     }
+    return await runForm(known, argv, world, (sentence, cause) => new Fault('firmware_failed', sentence, { cause }))
   },
 }
 

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
-import { compareVersions, isVersion, nextPatch } from '#kit/pure/version.ts'
+import { compareVersions, isVersion, nextPatch, releaseFileName } from '#kit/pure/version.ts'
 import {
   followRelease,
   pinRoot,
@@ -14,14 +14,13 @@ import {
   type ReleaseKind,
   type ReleaseRecord,
   readRelease,
-  releaseFileName,
   writeRelease,
 } from '#kit/release/record.ts'
 import type { SignedRoot } from '#kit/release/root.ts'
 import { textOfSigned } from '#kit/release/signed.ts'
 import { exitCodes, RELEASE_FILE } from '#kit/run/arguments.ts'
 import { type Checkout, readCheckout } from './checkout.ts'
-import { type Command, parseCommand, requireWords, type World } from './command.ts'
+import { type Command, parseCommand, requireWords, sayDiskErrors, type World } from './command.ts'
 import { type Push, type PushTarget, pushRelease } from './push-release.ts'
 import { type Arch, type ReleaseFile, releaseFiles } from './release-archive.ts'
 import {
@@ -77,13 +76,8 @@ Exit codes: 0 published; 1 failed, and not recorded; 2 wrong usage.
   stateUse: () => undefined,
   async run(argv, world) {
     const wish = await readWish(argv, world)
-    try {
-      return await publishFrom(wish, world)
-    } catch (error) {
-      const { code, syscall, path } = error as NodeJS.ErrnoException
-      if (syscall === undefined) throw error
-      throw new Fault('publish_failed', `${path ?? 'a file'}: ${syscall} failed with ${code}`, { cause: error })
-    }
+    const failed = (sentence: string, cause: unknown) => new Fault('publish_failed', sentence, { cause })
+    return await sayDiskErrors(() => publishFrom(wish, world), failed)
   },
 }
 

@@ -6,7 +6,8 @@ import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
-import { type ReleaseKind, releaseFileName } from '#kit/release/record.ts'
+import { releaseFileName } from '#kit/pure/version.ts'
+import type { ReleaseKind } from '#kit/release/record.ts'
 
 /** What is uploaded. */
 export interface Push {

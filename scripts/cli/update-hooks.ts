@@ -63,7 +63,7 @@ export function updateHooks(world: World, { kept, root, state, stateOf }: Place)
       const all = await Promise.all(daemons.map((daemon) => healthOf(world, daemon, version)))
       return (
         all.find(({ state: one }) => one === 'dead') ??
-        all.find(({ state: one }) => one === 'unwell') ?? { state: 'well', why: '' }
+        all.find(({ state: one }) => one === 'unwell') ?? { state: 'well', why: '', upMs: youngestOf(all) }
       )
     },
     async restore(folder, daemons) {
@@ -100,17 +100,22 @@ async function isActive(world: World, daemon: string): Promise<boolean> {
   }
 }
 
+function youngestOf(all: readonly Health[]): number | null {
+  const known = all.flatMap(({ upMs }) => upMs ?? [])
+  return known.length === 0 ? null : Math.min(...known)
+}
+
 async function healthOf(world: World, daemon: string, version: string): Promise<Health> {
   try {
-    const { health, unit, version: own } = await daemonStatus(world, daemon)
-    if (unit === 'failed') return { state: 'dead', why: `${daemon} has ended: journalctl -u ${unitOf(daemon)}` }
+    const { health, unit, uptimeMs: upMs, version: own } = await daemonStatus(world, daemon)
+    if (unit === 'failed') return { state: 'dead', why: `${daemon} has ended: journalctl -u ${unitOf(daemon)}`, upMs }
     // Some tell their version only to whoever signs in.
     if (health === 'answers' && unit === 'active' && (own === null || own === version))
-      return { state: 'well', why: '' }
+      return { state: 'well', why: '', upMs }
     const seen = health === 'answers' ? `it is ${unit ?? 'in no unit'} and runs ${own}` : health
-    return { state: 'unwell', why: `${daemon}: ${seen}, expected ${version} to answer` }
+    return { state: 'unwell', why: `${daemon}: ${seen}, expected ${version} to answer`, upMs }
   } catch (cause) {
-    return { state: 'unwell', why: `${daemon}: ${sentenceOf(cause)}` }
+    return { state: 'unwell', why: `${daemon}: ${sentenceOf(cause)}`, upMs: null }
   }
 }
 

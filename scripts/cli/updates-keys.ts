@@ -10,7 +10,7 @@ import { type Root, type SignedRoot, signRoot } from '#kit/release/root.ts'
 import { publicKeyOf } from '#kit/release/signed.ts'
 import { exitCodes } from '#kit/run/arguments.ts'
 import { makeFolder } from '#kit/store/store.ts'
-import { type Command, parseCommand, requireWords, type World } from './command.ts'
+import { type Command, parseCommand, requireWords, runForm, type World } from './command.ts'
 import {
   keysFolder,
   lockKeys,
@@ -62,16 +62,13 @@ show says what there is, and whether it fits together.
 Exit codes: 0 done, 1 failed, keys missing or not fitting together, 2 wrong usage.
 `,
   stateUse: () => undefined,
-  async run([what = '', ...argv], world) {
-    const command = new Map(Object.entries({ init, rotate, show })).get(what)
-    if (!command) throw new Fault('bad_usage', `expected one of: ${Object.values(forms).join(', ')}`)
-    try {
-      return await command(argv, world)
-    } catch (error) {
-      const { code, syscall, path } = error as NodeJS.ErrnoException
-      if (syscall === undefined) throw error
-      throw new Fault('keys_failed', `${path ?? 'a file'}: ${syscall} failed with ${code}`, { cause: error })
+  async run(argv, world) {
+    const known = {
+      init: { form: forms.init, run: init },
+      rotate: { form: forms.rotate, run: rotate },
+      show: { form: forms.show, run: show },
     }
+    return await runForm(known, argv, world, (sentence, cause) => new Fault('keys_failed', sentence, { cause }))
   },
 }
 

@@ -142,19 +142,7 @@ export function memoryPlan(): MemoryPlan {
     idleBytes: 112 * MIB,
     garbage: 0.25,
     youngBytes: 48 * MIB,
-    rows: [
-      ...serverRows(),
-      ...signInRows({
-        workers: 'http.password_workers',
-        queue: 'http.password_queue',
-        table: 'http.login_table',
-        homes: 'http.login_homes',
-      }),
-      ...houseRows(),
-      ...networkRows(),
-      ...serialRows(),
-      ...soundRows(),
-    ],
+    rows: [...serverRows(), ...signInRows(), ...houseRows(), ...networkRows(), ...serialRows(), ...soundRows()],
     tasks: {
       'Node and V8': NODE_TASKS,
       'threads that hash passwords': 'http.password_workers',

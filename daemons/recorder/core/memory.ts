@@ -62,12 +62,7 @@ export function memoryPlan(): MemoryPlan {
     rows: [
       ...serverRows(),
       tlsRow(),
-      ...signInRows({
-        workers: 'http.password_workers',
-        queue: 'http.password_queue',
-        table: 'http.login_table',
-        homes: 'http.login_homes',
-      }),
+      ...signInRows(),
       ...houseRows(),
       {
         // With as many ids as a list of cameras may hold.

@@ -1,7 +1,6 @@
 /** Routes of artifacts: for installations to find and fetch them, for the administrator to put them there. */
 import { Type } from 'typebox'
 import {
-  type Ask,
   count,
   instant,
   object,
@@ -10,11 +9,11 @@ import {
   type Route,
   route,
   text,
-  type Upload,
   uploadRoute,
   wholeUpload,
 } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { counted } from '#kit/pure/text.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import { type Artifacts, artifactType, checkFilename } from '../core/artifacts/artifacts.ts'
 import { type ArtifactRecord, artifactTypes } from '../core/ports.ts'
@@ -41,7 +40,9 @@ const artifact = object({
 })
 const artifactList = object({ artifacts: Type.Array(artifact) })
 const open = { additionalProperties: true }
-const params = Type.Object({ type: Type.String({ maxLength: 64 }) })
+const type = Type.String({ maxLength: 64 })
+const params = Type.Object({ type })
+const fileParams = Type.Object({ type, filename: Type.String({ maxLength: 1024 }) })
 
 function viewOf({
   description,
@@ -114,7 +115,7 @@ function downloadRoute({ artifacts, read, registry, shareOf, transfers }: Artifa
     path: '/:type/download/:filename',
     who: 'anyone',
     summary: 'An artifact; Range and If-Range work',
-    params: Type.Object({ type: Type.String({ maxLength: 64 }), filename: Type.String({ maxLength: 1024 }) }),
+    params: fileParams,
     body: Type.Object({ installation_id: installationId }, open),
     replyType: 'application/octet-stream',
     partial: true,
@@ -161,7 +162,7 @@ export function panelArtifactRoutes(parts: ArtifactRouteParts): Route[] {
       who: 'admin',
       status: 204,
       summary: 'Remove an artifact',
-      params: Type.Object({ type: Type.String({ maxLength: 64 }), filename: Type.String({ maxLength: 1024 }) }),
+      params: fileParams,
       async handle(ask) {
         const { filename, type } = ask.params
         await artifacts.remove(artifactType(type), filename)
@@ -175,12 +176,15 @@ function putRoute({ artifacts, limits, readJson, recorder }: ArtifactRouteParts)
   const { atOnce, fileBytes, idleMs, retryMs, wholeMs } = limits
   let running = 0
 
-  async function taken({ body }: Pick<Ask<Upload>, 'body'>): Promise<Buffer> {
+  function requirePlace(): void {
     if (running >= atOnce)
-      throw new Fault('too_many_uploads', 'As many artifacts are uploaded as may be at once. Try again soon.', {
-        details: { retryAfterMs: retryMs },
-      })
-    return await wholeUpload(body)
+      throw new Fault(
+        'too_many_uploads',
+        `${counted(running, 'artifact')} are being uploaded, as many as may be at once. Try again soon.`,
+        {
+          details: { retryAfterMs: retryMs },
+        },
+      )
   }
 
   return {
@@ -202,9 +206,10 @@ function putRoute({ artifacts, limits, readJson, recorder }: ArtifactRouteParts)
         const facts = { ...(ask.query as { description: string; version: string }), ...query }
         const type = artifactType(query.type)
         checkFilename(query.filename)
-        const bytes = await taken(ask)
+        requirePlace()
         running++
         try {
+          const bytes = await wholeUpload(ask.body)
           const name = query.name ?? titleOf(readJson(type, bytes)) ?? query.filename.replace(/\.json$/, '')
           const { description, filename, version } = facts
           const own = {

@@ -101,7 +101,7 @@ export const updatesDialect: Dialect = {
 const INSTALLATION_ID = /^[0-9a-f]{32}$/
 
 /**
- * The id of an installation, from its header or its body; undefined if there is none.
+ * The id that a request sends for its installation, in the header or in the body; undefined if it sends none.
  * @throws Fault `bad_installation_id` for one of another form, and for two that differ
  */
 export function installationIdOf(

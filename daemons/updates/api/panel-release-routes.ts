@@ -222,7 +222,7 @@ export function panelReleaseRoutes({ publishing, recorder, releases }: Omit<Pane
       path: '/admin/api/updates/:version',
       who: 'admin',
       status: 204,
-      summary: 'Delete a release with its files; who asks for it is told that it is gone',
+      summary: 'Delete a release with its files; a later request for it is answered 410',
       params,
       async handle(ask) {
         await releases.remove(ask.params.version)

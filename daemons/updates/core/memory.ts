@@ -37,12 +37,7 @@ export function memoryPlan(): MemoryPlan {
     rows: [
       ...serverRows(),
       tlsRow(),
-      ...signInRows({
-        workers: 'http.password_workers',
-        queue: 'http.password_queue',
-        table: 'http.login_table',
-        homes: 'http.login_homes',
-      }),
+      ...signInRows(),
       ...houseRows(),
       ...registryRows(),
       ...fileRows(),

@@ -1,10 +1,11 @@
 /** An update server under test: its publisher, its administrator, its installations, and archives to publish. */
-import { createCipheriv, createHash, createHmac, generateKeyPairSync, hkdfSync, randomBytes } from 'node:crypto'
+import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ReleaseRecord, writeRelease } from '#kit/release/record.ts'
 import { type Root, signRoot } from '#kit/release/root.ts'
 import { publicKeyOf } from '#kit/release/signed.ts'
+import { sealed } from '#kit/test/release/sealed.ts'
 import {
   type Answer,
   ask,
@@ -18,25 +19,6 @@ export const UPDATE_KEY = 'key-of-the-publisher'
 export const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 export const newId = () => randomBytes(16).toString('hex')
 
-/** Written from the document alone, apart from the product's own writer. @source interface document 3, SVC_ENC_V1 */
-export function encrypt(plain: Buffer, key: Buffer): Buffer {
-  const salt = randomBytes(32)
-  const derived = (label: string) => Buffer.from(hkdfSync('sha256', key, salt, label, 32))
-  const start = Buffer.concat([Buffer.from('SVC_ENC_V1\n'), Buffer.from([1, 16, 0, 0, 112])])
-  const proven = Buffer.concat([start, salt, createHash('sha256').update(plain).digest()])
-  const proof = createHmac('sha256', derived('SVC_ENC_V1 header')).update(proven).digest()
-  const payload = derived('SVC_ENC_V1 payload')
-  const chunks = Math.max(1, Math.ceil(plain.length / 65_536))
-  const body = Array.from({ length: chunks }, (_, at) => {
-    const nonce = Buffer.alloc(12)
-    nonce.writeUInt32BE(at, 7)
-    nonce[11] = at === chunks - 1 ? 1 : 0
-    const cipher = createCipheriv('aes-256-gcm', payload, nonce)
-    return [cipher.update(plain.subarray(at * 65_536, (at + 1) * 65_536)), cipher.final(), cipher.getAuthTag()]
-  })
-  return Buffer.concat([proven, proof, ...body.flat()])
-}
-
 export interface Archive {
   plain: Buffer
   key: string
@@ -46,7 +28,7 @@ export interface Archive {
 export function archiveOf(sizeBytes: number): Archive {
   const plain = randomBytes(sizeBytes)
   const key = randomBytes(32)
-  return { plain, key: key.toString('hex'), bytes: encrypt(plain, key) }
+  return { plain, key: key.toString('hex'), bytes: sealed(plain, key, { salt: randomBytes(32) }) }
 }
 
 export interface Stage extends RunningDaemon {

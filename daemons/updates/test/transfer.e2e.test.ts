@@ -134,6 +134,26 @@ t.test('as many uploads at once as may be; one more is 429 with Retry-After', as
   t.equal((await stage.publish('1.1.0', archive)).status, 200)
 })
 
+t.test('an artifact that is still being uploaded takes a place; one more is 429', async (t) => {
+  const stage = await openStage(t, { sets: ['artifacts.at_once=1'] })
+  const bytes = Buffer.from('{"name":"x"}')
+  const path = (name: string) => `/admin/api/artifacts?type=web_service&filename=${name}.json`
+  const { cookie, 'x-csrf-token': token } = await stage.cookie()
+  const lines = ['content-type: application/json', `cookie: ${cookie}`, `x-csrf-token: ${token}`]
+  const first = bareClient(portOf(stage))
+  const more = [`host: 127.0.0.1:${portOf(stage)}`, `content-length: ${bytes.length}`, 'connection: close', '', '']
+  first.bare.write([`POST ${path('first')} HTTP/1.1`, ...lines, ...more].join('\r\n'))
+  first.bare.write(bytes.subarray(0, 5))
+  const second = () => stage.admin('POST', path('second'), { name: 'x' })
+  let answer = await second()
+  for (; answer.status === 201; answer = await second())
+    await stage.admin('DELETE', '/admin/api/artifacts/web_service/second.json')
+  t.match(answer, { status: 429, body: { error: 'too_many_uploads' } })
+  first.bare.write(bytes.subarray(5))
+  t.match(await first.answered, /^HTTP\/1.1 201 /)
+  t.equal((await second()).status, 201)
+})
+
 function noSmallDisk(): string | false {
   const probe = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', '/mnt'])
   return probe.status === 0 ? false : 'needs root and a mount namespace of its own (unshare -m)'

@@ -1,17 +1,6 @@
 /** The settings of what a daemon tells through an MQTT broker. */
 import { type Static, type TProperties, Type } from 'typebox'
-
-function count(byDefault: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: byDefault, minimum, maximum, description })
-}
-
-function milliseconds(byDefault: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })
-}
-
-function bytes(byDefault: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: byDefault, minimum, maximum, unit: 'bytes', description })
-}
+import { bytes, count, milliseconds } from '../../pure/setting-keys.ts'
 
 function words(byDefault: string, maxLength: number, description: string, check?: (value: unknown) => Sentence) {
   return Type.String({ default: byDefault, maxLength, description, ...(check && { check }) })

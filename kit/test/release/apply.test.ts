@@ -6,7 +6,6 @@ import { fakeClock } from '../../clock-fake.ts'
 import { applyUpdate, checkForUpdate, settleUpdate, type UpdateParts } from '../../release/apply.ts'
 import { textOfSigned } from '../../release/signed.ts'
 import type { Health } from '../../release/switch.ts'
-import { lockUpdates } from '../../release/update-lock.ts'
 import { archiveOf } from './archives.ts'
 import {
   filesOf,
@@ -92,7 +91,7 @@ t.test('a check says what there is, and changes nothing', async (t) => {
 
 t.test('a release that is not well is taken back, told, and not tried again', async (t) => {
   const { calls, parts, root, server, state } = await staged(t, publish(people, '1.1.0'))
-  const sick = { health: async (): Promise<Health> => ({ state: 'dead', why: 'gateway ended with 1' }) }
+  const sick = { health: async (): Promise<Health> => ({ state: 'dead', why: 'gateway ended with 1', upMs: null }) }
   const outcome = await applyUpdate(parts({ hooks: sick }))
   t.match(outcome, {
     outcome: 'rolled_back',
@@ -125,7 +124,7 @@ t.test('a release whose restart fails is taken back', async (t) => {
 t.test('a backup that cannot be put back keeps nothing from running', async (t) => {
   const { parts, root, said } = await staged(t, publish(people, '1.1.0'))
   const hooks = {
-    health: async (): Promise<Health> => ({ state: 'dead', why: 'gateway ended' }),
+    health: async (): Promise<Health> => ({ state: 'dead', why: 'gateway ended', upMs: null }),
     restore: async () => {
       throw new Error('it is gone')
     },
@@ -152,7 +151,11 @@ async function unproven(t: Test, phase = 'proving'): Promise<Stage & { write(tri
 }
 
 /** Watches it on a clock of the test, with a health that changes with the time. */
-async function watched(t: Test, healthAt: (ms: number) => Health['state'] | 'throws') {
+async function watched(
+  t: Test,
+  healthAt: (ms: number) => Health['state'] | 'throws',
+  upAt: (ms: number) => number | null = () => null,
+) {
   const { parts } = await unproven(t)
   const clock = fakeClock()
   let askedMs = 0
@@ -160,7 +163,7 @@ async function watched(t: Test, healthAt: (ms: number) => Health['state'] | 'thr
     askedMs = clock.monotonicMs()
     const state = healthAt(askedMs)
     if (state === 'throws') throw new Error('no answer')
-    return { state, why: `it was ${state}` }
+    return { state, why: state === 'well' ? '' : `it was ${state}`, upMs: upAt(askedMs) }
   }
   const settings = { probation_ms: 60_000, probe_ms: 1000, unwell_ms: 30_000 }
   let isDone = false
@@ -194,6 +197,25 @@ t.test('a daemon that is silent at the end of the probation is waited for', asyn
   const { atMs, outcome } = await watched(t, (ms) => (ms > 50_000 && ms < 70_000 ? 'unwell' : 'well'))
   t.match(outcome, { outcome: 'applied' })
   t.ok(atMs >= 70_000)
+})
+
+t.test('a release whose daemon is started again and again is taken back', async (t) => {
+  const byStarts = await watched(
+    t,
+    () => 'well',
+    (ms) => ms % 20_000,
+  )
+  t.match(byStarts.outcome, { outcome: 'rolled_back', reason: /started again and again, and never ran for 1 min/ })
+  t.ok(byStarts.atMs < 220_000, `${byStarts.atMs}`)
+  const bySilence = await watched(t, (ms) => (ms % 20_000 < 3000 ? 'unwell' : 'well'))
+  t.match(bySilence.outcome, { outcome: 'rolled_back' })
+  const once = await watched(
+    t,
+    () => 'well',
+    (ms) => (ms < 40_000 ? ms : ms - 40_000),
+  )
+  t.match(once.outcome, { outcome: 'applied' })
+  t.ok(once.atMs >= 100_000, 'the probation begins anew')
 })
 
 t.test('a daemon that has ended for good is not waited for', async (t) => {
@@ -341,10 +363,17 @@ t.test('what a release needs is installed before it is complete; where that fail
 })
 
 t.test('one update at a time', async (t) => {
-  const { parts, root } = await staged(t, publish(people, '1.1.0'))
-  const lock = await lockUpdates(root)
+  const { parts } = await staged(t, publish(people, '1.1.0'))
+  const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
+  async function backup(): Promise<never> {
+    begun.resolve()
+    return await held.promise
+  }
+  const first = t.rejects(applyUpdate(parts({ hooks: { backup } })), { message: 'it is cut off' })
+  await begun.promise
   await t.rejects(applyUpdate(parts()), { code: 'update_running', message: 'an update is running already' })
-  lock.release()
+  held.reject(new Error('it is cut off'))
+  await first
   const both = await Promise.allSettled([applyUpdate(parts()), applyUpdate(parts())])
   t.same(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
 })
@@ -400,7 +429,7 @@ for (const phase of ['swapping', 'restarting', 'proving'])
 
 t.test('a roll-back that was cut off once the state was back does not put it back again', async (t) => {
   const { calls, parts, root } = await unproven(t)
-  const dead = { health: async (): Promise<Health> => ({ state: 'dead', why: 'gateway ended' }) }
+  const dead = { health: async (): Promise<Health> => ({ state: 'dead', why: 'gateway ended', upMs: null }) }
   const restart = async () => {
     throw new Error('systemctl failed')
   }

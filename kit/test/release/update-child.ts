@@ -9,7 +9,7 @@ import type { Health } from '../../release/switch.ts'
 import { machineAt } from './update-stage.ts'
 
 const [folder = '', url = '', how = ''] = process.argv.slice(2)
-const sick = { health: async (): Promise<Health> => ({ state: 'dead', why: 'gateway ended' }) }
+const sick = { health: async (): Promise<Health> => ({ state: 'dead', why: 'gateway ended', upMs: null }) }
 
 async function main(): Promise<void> {
   try {

@@ -226,7 +226,7 @@ export function machineAt(folder: string, url: string): StagedMachine {
     async restart() {
       calls.push(`restart ${running()}`)
     },
-    health: async () => ({ state: 'well', why: '' }),
+    health: async () => ({ state: 'well', why: '', upMs: null }),
     async restore(backup) {
       calls.push(`restore ${backup}`)
     },

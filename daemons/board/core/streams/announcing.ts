@@ -1,6 +1,7 @@
 /** Announcing a board's own stream: its session, announcements over SAP, and answers over RTSP. */
 import { Type } from 'typebox'
 import type { Clock, Timer } from '#kit/clock.ts'
+import { count, milliseconds } from '#kit/pure/setting-keys.ts'
 import { plainText } from '#kit/pure/text.ts'
 import type { StreamDescription } from '../../wire/streams/description.ts'
 import { type RtspRequest, readSessionPath, writeReply } from '../../wire/streams/rtsp.ts'
@@ -43,14 +44,6 @@ export const streamKeys = Type.Object(
 
 function seconds(value: number, minimum: number, maximum: number, description: string) {
   return Type.Integer({ default: value, minimum, maximum, unit: 's', description })
-}
-
-function milliseconds(value: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: value, minimum, maximum, unit: 'ms', description })
-}
-
-function count(value: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: value, minimum, maximum, description })
 }
 
 // The session: its number, its version, and its name in lists of streams.

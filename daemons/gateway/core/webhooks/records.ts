@@ -1,6 +1,7 @@
 /** Webhooks as they are stored: settings, header fields, rules, and the interfaces they need. */
 import { type Static, Type } from 'typebox'
 import { Fault } from '#kit/pure/fault.ts'
+import { bytes, count, milliseconds } from '#kit/pure/setting-keys.ts'
 import { counted } from '#kit/pure/text.ts'
 
 // The `webhooks` table of gateway.toml: every bound of webhooks, with default, range, unit and meaning.
@@ -75,18 +76,6 @@ function connectionKeys() {
         'PEM file of certificate authorities trusted for https targets besides the usual ones; empty for none',
     }),
   }
-}
-
-function count(byDefault: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: byDefault, minimum, maximum, description })
-}
-
-function bytes(byDefault: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: byDefault, minimum, maximum, unit: 'bytes', description })
-}
-
-function milliseconds(byDefault: number, minimum: number, maximum: number, description: string) {
-  return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })
 }
 
 // The headers of a webhook: which ones may be configured, and how names are encoded to fit a header.

@@ -310,9 +310,9 @@ t.test('it is tried out before somebody asks, and ended; who asks meanwhile is s
   t.same(faults, [])
 })
 
-t.test('what keeps it from beginning is told though nobody has asked', async (t) => {
+t.test('a decoder that cannot start is reported before anybody asks for a picture', async (t) => {
   const { decoder, faults } = opened(t, { startMs: 1 })
   decoder.tryOut()
-  await until('the fault is told', () => faults.length > 0)
+  await until('the fault is reported', () => faults.length > 0)
   t.same(faults, ['decoder_failed'])
 })

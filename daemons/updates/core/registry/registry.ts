@@ -3,9 +3,12 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
 import type { Channel, Delivery, InstallationRecord, Keeper, Outcome } from '../ports.ts'
-import { createRegistrations, type RegistrationBounds } from './registrations.ts'
 
-export interface RegistryBounds extends RegistrationBounds {
+export interface RegistryBounds {
+  /** New ids that an address may bring. */
+  perAddressPerHour: number
+  /** Addresses that are counted so. */
+  addresses: number
   /** Enabled and disabled ones. */
   most: number
   pendingMax: number
@@ -46,6 +49,8 @@ interface RegistryParts {
   bounds: RegistryBounds
   /** Who an address counts as; undefined: it is not bounded by itself. */
   shareOf(address: string): string | undefined
+  /** The site that an address belongs to: one site has many addresses. */
+  siteOf(address: string): string
   /** New ids that were not taken in. */
   onRefused(why: 'address' | 'full'): void
   /** What was seen could not be written: it is tried again. */
@@ -59,6 +64,8 @@ const MOST_DELIVERIES = 8
 export class Registry {
   readonly #parts: RegistryParts
   readonly #all: Map<string, InstallationRecord>
+  /** Those of them that wait to be enabled. */
+  readonly #waiting: Map<string, InstallationRecord>
   readonly #registrations: ReturnType<typeof createRegistrations>
   readonly #inTurn = createSerialTurn()
   #changed = new Set<string>()
@@ -67,6 +74,7 @@ export class Registry {
   constructor(parts: RegistryParts) {
     this.#parts = parts
     this.#all = new Map(parts.records.map((record) => [record.id, record]))
+    this.#waiting = new Map(parts.records.filter(({ state }) => state === 'pending').map((one) => [one.id, one]))
     this.#registrations = createRegistrations(parts.clock, parts.bounds)
   }
 
@@ -147,12 +155,15 @@ export class Registry {
 
   #put(record: InstallationRecord): InstallationRecord {
     this.#all.set(record.id, record)
+    if (record.state === 'pending') this.#waiting.set(record.id, record)
+    else this.#waiting.delete(record.id)
     this.#changed.add(record.id)
     return record
   }
 
   #forget(id: string): void {
     this.#all.delete(id)
+    this.#waiting.delete(id)
     this.#changed.add(id)
   }
 
@@ -164,7 +175,7 @@ export class Registry {
 
   #register(id: string, address: string): InstallationRecord | undefined {
     const share = this.#parts.shareOf(address)
-    if (share !== undefined && !this.#registrations.take(share)) {
+    if (share !== undefined && !this.#registrations.take(share, this.#parts.siteOf(address))) {
       this.#parts.onRefused('address')
       return undefined
     }
@@ -176,13 +187,14 @@ export class Registry {
     })
   }
 
-  /** Where as many wait as may, the network with most of them loses its oldest. */
+  /** When the waiting list is full, the site with the most entries loses its oldest. */
   #makeRoom(): void {
-    const waiting = [...this.#all.values()].filter(({ state }) => state === 'pending')
-    if (waiting.length < this.#parts.bounds.pendingMax) return
+    if (this.#waiting.size < this.#parts.bounds.pendingMax) return
     this.#parts.onRefused('full')
-    const held = Map.groupBy(waiting, ({ registeredFrom }) => registeredFrom)
-    const [most = []] = [...held.values()].toSorted((one, other) => other.length - one.length)
+    const { siteOf } = this.#parts
+    const [most = []] = [...Map.groupBy(this.#waiting.values(), ({ address }) => siteOf(address)).values()].toSorted(
+      (one, other) => other.length - one.length,
+    )
     const [oldest] = most.toSorted((one, other) => one.registeredAt - other.registeredAt)
     if (oldest) this.#forget(oldest.id)
   }
@@ -266,4 +278,36 @@ function changedBy(record: InstallationRecord, wish: InstallationChange): Instal
 
 function newDelivery(version: string): Delivery {
   return { version, fetchedAt: null, outcome: null, reportedAt: null, step: null, reason: null }
+}
+
+const HOUR_MS = 3_600_000
+
+/** How many new ids an address may bring: without a bound one client would fill the list of those that wait. */
+function createRegistrations(clock: Pick<Clock, 'monotonicMs'>, bounds: RegistryBounds) {
+  const counted = new Map<string, { site: string; sinceMs: number; many: number }>()
+
+  /** Whoever has many addresses must not keep the others from registering: the site with the most is forgotten first. */
+  function makeRoom(nowMs: number): void {
+    if (counted.size < bounds.addresses) return
+    for (const [share, { sinceMs }] of counted) if (nowMs - sinceMs >= HOUR_MS) counted.delete(share)
+    if (counted.size < bounds.addresses) return
+    const [most = []] = [...Map.groupBy(counted, ([, { site }]) => site).values()].toSorted(
+      (one, other) => other.length - one.length,
+    )
+    const [oldest] = most
+    if (oldest) counted.delete(oldest[0])
+  }
+
+  return {
+    /** @param share who the address counts as @returns whether it may bring one more */
+    take(share: string, site: string): boolean {
+      const nowMs = clock.monotonicMs()
+      const known = counted.get(share)
+      if (known && nowMs - known.sinceMs < HOUR_MS) return known.many++ < bounds.perAddressPerHour
+      counted.delete(share)
+      makeRoom(nowMs)
+      counted.set(share, { site, sinceMs: nowMs, many: 1 })
+      return true
+    },
+  }
 }

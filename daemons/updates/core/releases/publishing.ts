@@ -1,7 +1,8 @@
 /** Takes in what is published: hashed and proven while it comes, and kept whole or not at all. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { durationText } from '#kit/pure/text.ts'
+import { counted, durationText } from '#kit/pure/text.ts'
+import { releaseFileName } from '#kit/pure/version.ts'
 import type { ArchiveProof, Blobs, KeptFile, ReleaseRecord, SignedRelease } from '../ports.ts'
 import type { Releases } from './releases.ts'
 
@@ -91,9 +92,13 @@ export function createPublishing(parts: PublishingParts): Publishing {
     async receive(bytes, lengthBytes, wish) {
       if (lengthBytes !== undefined && lengthBytes > limits.mostBytes) throw tooLarge(limits.mostBytes)
       if (running.size >= limits.atOnce)
-        throw new Fault('too_many_uploads', `${running.size} uploads are under way, as many as may. Try again soon.`, {
-          details: { retryAfterMs: limits.retryMs },
-        })
+        throw new Fault(
+          'too_many_uploads',
+          `${counted(running.size, 'upload')} are under way, as many as are allowed. Try again soon.`,
+          {
+            details: { retryAfterMs: limits.retryMs },
+          },
+        )
       const { kind, version } = wish
       const upload: Upload = { kind, version, bytes: 0, lengthBytes, startedAt: parts.clock.epochMs() }
       running.add(upload)
@@ -113,7 +118,7 @@ export function createPublishing(parts: PublishingParts): Publishing {
 
   async function publish(wish: PublishWish, kept: KeptFile) {
     const { bundleHash, encryptionKey, kind, signed, version } = wish
-    const filename = `plantroom-${version}${kind === 'update' ? '.tar.gz.enc' : '.run'}`
+    const filename = releaseFileName(kind, version)
     const common = { ...kept, filename, bundleHash, signed: signed?.text ?? null }
     const made = { ...common, publishedAt: parts.clock.epochMs() }
     const one = encryptionKey === undefined ? { installer: made } : { update: { ...made, encryptionKey } }

@@ -13,7 +13,6 @@ import type {
   UpdatePackage,
 } from '../ports.ts'
 import { offerTo } from './offer.ts'
-import { nextState } from './release-states.ts'
 
 export interface RolloutBounds {
   /** Failed of those who reported; 0: nothing is halted. */
@@ -256,4 +255,34 @@ function changedBy(release: ReleaseRecord, wish: ReleaseChange, nowAt: number): 
     next.isHeld = false
   }
   return next
+}
+
+// States.
+
+type State = ReleaseRecord['state']
+type Event = 'publish' | 'halt' | 'resume' | 'withdraw' | 'restore' | 'remove'
+
+/** `halted`: too many installations reported a failure. A deleted one is remembered, so that nobody asks for it for ever. */
+export const releaseTable: Readonly<Record<State, Readonly<Partial<Record<Event, State>>>>> = {
+  offered: { publish: 'offered', halt: 'halted', withdraw: 'withdrawn', remove: 'deleted' },
+  halted: { publish: 'halted', resume: 'offered', withdraw: 'withdrawn', remove: 'deleted' },
+  withdrawn: { publish: 'withdrawn', restore: 'offered', remove: 'deleted' },
+  deleted: { publish: 'offered' },
+}
+
+/** @throws Fault `release_state` */
+export function nextState(state: State, event: Event): State {
+  const next = releaseTable[state][event]
+  if (next === undefined)
+    throw new Fault('release_state', `The release is ${state}: ${EVENTS[event]} is not possible now.`)
+  return next
+}
+
+const EVENTS: Readonly<Record<Event, string>> = {
+  publish: 'publishing it',
+  halt: 'halting it',
+  resume: 'offering it again after failures',
+  withdraw: 'withdrawing it',
+  restore: 'offering it again',
+  remove: 'deleting it',
 }

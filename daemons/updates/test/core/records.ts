@@ -51,6 +51,7 @@ export function registryOf(more: Partial<RegistryBounds> = {}, records: Installa
   const disk = { isFull: false }
   const registry = new Registry({
     ...{ clock, records, shareOf: (address) => (address === 'trusted' ? undefined : address) },
+    siteOf: (address) => address.split('.').slice(0, 3).join('.'),
     bounds: {
       ...{ most: 100, pendingMax: 100, perAddressPerHour: 1000, addresses: 1000, pendingMs: 1e9, writeMs: 1000 },
       ...more,

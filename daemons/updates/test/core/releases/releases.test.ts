@@ -1,6 +1,6 @@
 import t from 'tap'
 import { heldBytes } from '#kit/test/heap.ts'
-import { nextState, releaseTable } from '../../../core/releases/release-states.ts'
+import { nextState, releaseTable } from '../../../core/releases/releases.ts'
 import { file, installation, release, releasesOf } from '../records.ts'
 
 const update = (checksum = 'c'.repeat(64)) => ({ ...file({ checksum }), encryptionKey: 'e'.repeat(64) })

@@ -1,8 +1,22 @@
-/** Reads what a signed release record says, and what a shell needs to prove the one of an installer. */
+/** Proves what is published: that an archive opens with its key, and who signed its record. */
 import { Fault } from '#kit/pure/fault.ts'
+import { createContainerReader } from '#kit/release/container.ts'
 import { type Release, readRelease } from '#kit/release/record.ts'
 import { countSigners, signedBytes } from '#kit/release/signed.ts'
-import type { SignatureProof, SignedRelease } from '../core/ports.ts'
+import type { ArchiveProof, SignatureProof, SignedRelease } from '../core/ports.ts'
+
+/**
+ * Proves that an encrypted archive opens with its key, and that all of it is as it was encrypted.
+ * @param key 64 hex digits
+ */
+export function proofOfArchive(key: string): ArchiveProof {
+  const reader = createContainerReader(Buffer.from(key, 'hex'))
+  return {
+    // The plaintext is not wanted: it was as it was encrypted, or `take` has thrown.
+    take: (bytes) => void reader.take(bytes),
+    end: () => void reader.end(),
+  }
+}
 
 /**
  * Who applies a release proves it by the root that it trusts. Here is only proven that it can be: by a key of the newest
