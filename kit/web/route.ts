@@ -64,6 +64,9 @@ function decoded(word: string): string {
 /** The words of the address: `#/port/%2Fdev%2FttyUSB0` is `['port', '/dev/ttyUSB0']`. */
 export const place = signal<string[]>(typeof location === 'undefined' ? [] : read())
 
+/** Counts the addresses that were opened, the same one again among them: the key of a page that follows its own. */
+export const visits = signal(0)
+
 /** Link to a page from its words. */
 export function linkTo(...words: string[]): string {
   return `#/${words.map(encodeURIComponent).join('/')}`
@@ -86,9 +89,18 @@ function open(hash: string): void {
     })
 }
 
+/** Address of what is shown. */
+let here = ''
+
+/** Gives what is shown another address, by which it can be opened again; it stays as it is. */
+export function renameHere(...words: string[]): void {
+  here = linkTo(...words)
+  history.replaceState(null, '', here)
+}
+
 /** Follows the address bar. A new page starts at its top with the focus on it, unless the user was quicker. */
 export function startRoute(): void {
-  let here = location.hash
+  here = location.hash
   startUnsaved()
   document.addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest('a[href^="#/"]') : null
@@ -116,6 +128,7 @@ export function startRoute(): void {
 
 function arrive(): void {
   place.value = read()
+  visits.value++
   requestAnimationFrame(() => {
     scrollTo(0, 0)
     const main = document.getElementById('main')

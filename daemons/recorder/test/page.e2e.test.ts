@@ -150,6 +150,13 @@ async function jumps(t: Test, { audit, page, visit }: Stage): Promise<void> {
     LONG_MS,
   )
   await audit(t, 'playback')
+  const [, id = ''] = /playback\/(\w+)/.exec(await page.evaluate<string>('location.hash')) ?? []
+  for (const moment of [from + 12_000, from + 3000, from + 3000]) {
+    await visit('playback', id, String(moment))
+    const isFilm = async () => (await pictureNumber(page, moment)) !== null
+    await until(`the film of ${timeOf(moment)}, which the address names, whatever was shown`, isFilm, LONG_MS)
+    await goTo(page, from + 6000)
+  }
 }
 
 async function holes(t: Test, { audit, page, visit }: Stage): Promise<void> {

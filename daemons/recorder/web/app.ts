@@ -5,7 +5,7 @@ import { html } from '#kit/web/html.ts'
 import { type KeyedPage, useEverywhereKeys } from '#kit/web/keys.ts'
 import { firstWait, lazy } from '#kit/web/lazy.ts'
 import { type IconName, say } from '#kit/web/parts.ts'
-import { linkTo, place } from '#kit/web/route.ts'
+import { linkTo, place, visits } from '#kit/web/route.ts'
 import { type Entry, plate, Shell } from '#kit/web/shell.ts'
 import { litOf, shortVerdict, stateText } from './camera-words.ts'
 import { cameras, isAdmin, isSignedOut, leave, me, plateFacts, setUp, signInUse, status } from './state.ts'
@@ -67,7 +67,7 @@ const PAGES: readonly Page[] = [
     label: texts.playback,
     key: 'p',
     icon: 'play',
-    draw: (camera, at) => html`<${PlaybackPage} camera=${camera} at=${at} key=${`playback ${camera}`} />`,
+    draw: (camera, at) => html`<${PlaybackPage} camera=${camera} at=${at} key=${visits.value} />`,
   },
   {
     word: 'health',

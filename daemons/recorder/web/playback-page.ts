@@ -10,7 +10,7 @@ import { useKeys } from '#kit/web/keys.ts'
 import { firstWait } from '#kit/web/lazy.ts'
 import { age, dateOf, timeOf } from '#kit/web/numbers.ts'
 import { Act, icon, say, toast } from '#kit/web/parts.ts'
-import { goTo, linkTo } from '#kit/web/route.ts'
+import { goTo, linkTo, renameHere } from '#kit/web/route.ts'
 import { api, filmPath, type Stretch, storageApi } from './api.ts'
 import { Film, type Reel, SoundButton } from './film.ts'
 import { cameras, mayExport } from './state.ts'
@@ -114,7 +114,7 @@ function usePlayer(camera: string, first: number) {
     setAt(toMs)
     setWaits(null)
     setRefusal(null)
-    history.replaceState(null, '', linkTo('playback', camera, String(Math.round(toMs))))
+    renameHere('playback', camera, String(Math.round(toMs)))
     setDue(from)
   }
   useEffect(() => {
