@@ -187,7 +187,12 @@ const RECORDER_FLAGS = `${SPARING_FLAGS} --no-incremental-marking --max-semi-spa
 /** The command: uses the Node beside it when installed, and the pinned one of node_modules in a checkout. */
 const COMMAND = `#!/bin/sh
 # Runs the Plantroom command line on the Node it was made for.
-here=$(dirname "$(readlink -f "$0")")
+# By the shell alone: each program that it started here would cost a start a tenth of its time. Only what finds it through a
+# link is looked up, and its folder is named without links, so that a running daemon stays with its own files.
+self=$0
+[ -L "$self" ] && self=$(readlink -f "$self")
+case $self in */*) ;; *) self=./$self ;; esac
+here=$(CDPATH= cd -P -- "\${self%/*}" && pwd)
 # Hashing a password takes 19 MiB; with a fixed threshold the C library gives them back.
 export MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
 # Threads share two heaps of the C library: each further one holds memory that is free. A board's sound takes its own.
@@ -195,11 +200,10 @@ case $1 in board) ;; *) export MALLOC_ARENA_MAX=2 ;; esac
 # A disk that hangs holds a thread for what is asked of it, and the others go on.
 case $1 in recorder) export UV_THREADPOOL_SIZE=16 ;; esac
 case $1 in controller) own='${CONTROLLER_FLAGS}' ;; recorder) own='${RECORDER_FLAGS}' ;; *) own='${SPARING_FLAGS}' ;; esac
-case $(uname -m) in aarch64 | arm64) arch=arm64 ;; *) arch=x64 ;; esac
-for node in "$here/node" "$here/../node_modules/node-linux-$arch/bin/node"; do
+for node in "$here/node" "$here/../node_modules/node-linux-"*/bin/node; do
   [ -x "$node" ] && exec "$node" ${NODE_FLAGS} $own "$here/plantroom.mjs" "$@"
 done
-echo "plantroom: no Node for $arch beside $here; run make build" >&2
+echo "plantroom: no Node beside $here; run make build" >&2
 exit 1
 `
 
