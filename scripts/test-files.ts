@@ -42,6 +42,12 @@ const NICENESS = '5'
 const OWN_PROCESS = /^native\//
 const OWN_PROCESS_TEXT = /\/(heap|gst-here)\.ts|(Mb|Most)\(process\.pid\)|process\.(chdir|env\.\w+ =[^=])|--expose-gc/
 
+/**
+ * For a unit test with a process of its own: it mostly collects all garbage again and again, and each time would wake a
+ * thread for a part of the work.
+ */
+const ALONE_ARGS = ['--single-threaded-gc']
+
 /** Tap reports the late test at the file's limit; its process is killed after this factor more. */
 const GRACE = 1.1
 /** Extra seconds for a process of several files: on a busy machine its start takes that long. */
@@ -250,7 +256,8 @@ async function runGroup({ group, isFirst, folder, fileS, runS, nodeArgs, started
   const [file = ''] = group
   const isShared = group.length > 1
   const args = isShared ? [TOGETHER, String(fileS), ...group] : [file]
-  const words = [process.execPath, ...nodeArgs, ...args]
+  const isUnit = !/\.(e2e|measure|vm-test)\b/.test(file)
+  const words = [process.execPath, ...(isUnit && !isShared ? ALONE_ARGS : []), ...nodeArgs, ...args]
   const child = spawn('nice', ['-n', isFirst ? '0' : NICENESS, ...words], {
     cwd: folder,
     env: {
