@@ -13,8 +13,9 @@ import { compareVersions } from '../pure/version.ts'
 import { makeFolder } from '../store/store.ts'
 import { createContainerReader } from './container.ts'
 import { diskFull, isDiskFull, requireRoom } from './disk-room.ts'
-import { type Installed, installedAt, type ReleaseMark, sha256OfFile } from './installed.ts'
+import { type Installed, installedAt, type ReleaseMark, releaseFolder, sha256OfFile } from './installed.ts'
 import { followRelease, proveRelease, type Release, readRelease } from './record.ts'
+import { bringRuntime } from './runtime.ts'
 import {
   finishSwitch,
   type Switched,
@@ -263,6 +264,7 @@ async function prepare(run: Run, { from, mark, offered }: Plan): Promise<Pending
     await step('verify', () => verify(run, offered))
     await step('unpack', () => unpack(run, { mark, offered, backup, step }))
   }
+  await step('runtime', () => runtime(run, mark))
   const ready: Pending = { ...pending, phase: 'swapping', backup }
   await step('swap', () => memory.savePending(ready))
   await rm(memory.part, { force: true })
@@ -359,6 +361,22 @@ async function unpack({ hooks, installed, memory, parts, say }: Run, { backup, m
     const { dependencies } = hooks
     if (dependencies) await step('dependencies', () => withDependencies(() => dependencies(folder), backup))
   })
+}
+
+/** A Node that cannot be had holds no update up. */
+async function runtime({ memory, parts, say }: Run, mark: ReleaseMark): Promise<void> {
+  const { arch, root, settings } = parts
+  const fetchInstaller = async () => {
+    say(`${mark.version} wants another Node, which comes with its installer`, 'runtime')
+    await (await serverOf(parts, memory)).pullInstaller(mark.version, memory.installer)
+    return memory.installer
+  }
+  try {
+    await bringRuntime({ root, arch, mostBytes: settings.unpacked_bytes, fetchInstaller }, releaseFolder(mark))
+  } catch (cause) {
+    if (!(cause instanceof Fault)) throw cause
+    say(`warning: ${cause.message}`, 'runtime')
+  }
 }
 
 async function withDependencies(install: () => Promise<void>, backup: string | null): Promise<void> {

@@ -4,6 +4,7 @@
  *     releases/1.4.0-1f3a09c2/    the files of one, with their manifest; never changed once its `.complete` is there
  *     releases/.staging           one that is being unpacked
  *     current, previous           links to two of them
+ *     runtime/node-24.21.0        the Node that they run on (runtime.ts)
  *
  * A release gets its name when every file of it is on the disk, and a link is swapped by a rename: whenever the power
  * fails, `current` names a whole release. Names below `releases` that begin with a dot are rubbish to whoever starts anew.
@@ -19,6 +20,7 @@ import { isVersion } from '../pure/version.ts'
 import { openPlain, replaceFile, syncFolder, systemDisk } from '../store/store.ts'
 import { isDiskFull } from './disk-room.ts'
 import { bundleHash, MANIFEST_FILE, type ManifestEntry, readManifest } from './manifest.ts'
+import { pruneRuntimes } from './runtime.ts'
 
 const RELEASES = 'releases'
 const MARK = '.complete'
@@ -62,7 +64,7 @@ export interface Installed {
    * first. May be repeated after any cut.
    */
   swapBack(folders: { from: string; before: string | undefined }): Promise<void>
-  /** Removes all releases but those that the two links name. */
+  /** Removes all releases but those that the two links name, and what only the others ran on. */
   prune(): Promise<void>
 }
 
@@ -132,6 +134,10 @@ export function installedAt(root: string): Installed {
       const kept = [await target('current'), await target('previous')]
       for (const name of await readdir(releases)) if (!kept.includes(name)) await remove(name)
       await syncFolder(systemDisk, releases)
+      await pruneRuntimes(
+        root,
+        kept.filter((folder) => folder !== undefined),
+      )
     },
   }
 }

@@ -44,7 +44,7 @@ export interface UpdateHooks {
 /** The steps, in order, as they are told to the update server. */
 export type UpdateStep =
   | ('check' | 'backup' | 'download' | 'verify' | 'unpack' | 'dependencies')
-  | ('swap' | 'restart' | 'prove' | 'undo')
+  | ('runtime' | 'swap' | 'restart' | 'prove' | 'undo')
 
 export interface SwitchParts {
   installed: Installed

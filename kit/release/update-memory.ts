@@ -4,6 +4,7 @@
  *     installation-id    32 hex digits, made once
  *     pending.json       the update under way
  *     download.part      what has arrived of its archive
+ *     installer.part     an installer, while a Node is taken out of it
  *     history.json       versions that were taken back, and what the update server is still to be told
  *     trust/root.json    the root that an operator, or the installer, put there
  *     trust/seen.json    the root that was followed to, the highest sequence and the latest signed time
@@ -102,6 +103,8 @@ export function reasonOf(text: string): string {
 export interface UpdateMemory {
   /** Of `download.part`. */
   part: string
+  /** Of `installer.part`. */
+  installer: string
   /** 32 hex digits; made at the first call. @throws Fault `update_memory_damaged` */
   installationId(): Promise<string>
   /** @throws Fault `update_memory_damaged`, as all that read */
@@ -150,6 +153,7 @@ export function updateMemory(path: string): UpdateMemory {
 
   return {
     part: at('download.part'),
+    installer: at('installer.part'),
     async installationId() {
       const name = 'installation-id'
       const text = (await readIfThere(at(name)))?.toString('latin1').trim()

@@ -3,7 +3,7 @@
  * pieces as the network makes of it.
  * @source interface document 3, part B
  */
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, rm } from 'node:fs/promises'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { Clock, Timer } from '../clock.ts'
@@ -63,10 +63,18 @@ export interface UpdateServer {
     part: string,
     onBytes?: (bytes: number) => void,
   ): Promise<void>
+  /**
+   * Downloads the installer of a version into a file.
+   * @throws Fault as `pull`, and `archive_too_large` beyond `archive_bytes`; errors of the disk
+   */
+  pullInstaller(version: string, to: string): Promise<void>
 }
 
 interface ServerParts {
-  settings: Pick<UpdateSettings, 'update_url' | 'answer_ms' | 'stall_ms' | 'pull_tries' | 'retry_ms' | 'retry_most_ms'>
+  settings: Pick<
+    UpdateSettings,
+    'update_url' | 'answer_ms' | 'stall_ms' | 'pull_tries' | 'retry_ms' | 'retry_most_ms' | 'archive_bytes'
+  >
   installationId: string
   clock: Clock
 }
@@ -89,41 +97,77 @@ export function updateServer(parts: ServerParts): UpdateServer {
       }
     },
     async pull(offered, part, onBytes = () => {}) {
-      const file = await open(part, 'a+', 0o600)
-      try {
-        if ((await file.stat()).size > offered.size) await file.truncate(0)
-        if ((await file.stat()).size === offered.size) return
-        for (let tries = 1; ; tries++) {
-          const waitMs = await pullOnce(parts, offered, { file, onBytes })
-          if (waitMs === true) return
-          if (tries >= settings.pull_tries)
-            throw new Fault(
-              'update_download_cut',
-              `the download of ${offered.version} did not get to its end in ${tries} tries: ${(await file.stat()).size} of ${offered.size} bytes are here, and the next update goes on from there`,
-            )
-          await new Promise<void>((resolve) => clock.after(waitMs, resolve))
-        }
-      } finally {
-        await file.close()
-      }
+      await pullWhole(parts, { ...offered, path: '/pull_update', body: { version: offered.version } }, part, onBytes)
     },
+    async pullInstaller(wanted, to) {
+      const path = `/installers/${wanted}`
+      const { checksum, size } = await sizeOfInstaller(parts, path)
+      if (size > settings.archive_bytes)
+        throw new Fault(
+          'archive_too_large',
+          `the installer of ${wanted} has ${size} bytes, and update.archive_bytes allows ${settings.archive_bytes}`,
+        )
+      await rm(to, { force: true })
+      await pullWhole(parts, { version: wanted, checksum, size, path, body: undefined }, to, () => {})
+    },
+  }
+}
+
+/** A file that the server sends. */
+interface Source extends Pick<Offer, 'version' | 'checksum' | 'size'> {
+  path: string
+  /** Undefined for what is asked for by GET. */
+  body: object | undefined
+}
+
+async function pullWhole(parts: ServerParts, source: Source, to: string, onBytes: (bytes: number) => void) {
+  const { clock, settings } = parts
+  const file = await open(to, 'a+', 0o600)
+  try {
+    if ((await file.stat()).size > source.size) await file.truncate(0)
+    if ((await file.stat()).size === source.size) return
+    for (let tries = 1; ; tries++) {
+      const waitMs = await pullOnce(parts, source, { file, onBytes })
+      if (waitMs === true) return
+      if (tries >= settings.pull_tries)
+        throw new Fault(
+          'update_download_cut',
+          `the download of ${source.version} did not get to its end in ${tries} tries: ${(await file.stat()).size} of ${source.size} bytes are here, and the next update goes on from there`,
+        )
+      await new Promise<void>((resolve) => clock.after(waitMs, resolve))
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+/** Of one byte of it the server tells both. */
+async function sizeOfInstaller(parts: ServerParts, path: string): Promise<Pick<Offer, 'checksum' | 'size'>> {
+  const guard = guardOf(parts.clock)
+  try {
+    const response = await ask(parts, path, undefined, { guard, headers: { range: 'bytes=0-0' } })
+    const text = await textOf(response, guard, parts.settings.stall_ms)
+    if (response.status !== 206) throw refused(response.status, text, parts.installationId)
+    const size = /^bytes 0-0\/(\d{1,15})$/.exec(response.headers.get('content-range') ?? '')?.[1]
+    return { checksum: (response.headers.get('etag') ?? '').replaceAll('"', ''), size: Number(size ?? 0) }
+  } finally {
+    guard.end()
   }
 }
 
 async function ask(
   { installationId, settings }: ServerParts,
   path: string,
-  body: object,
+  body: object | undefined,
   { guard, headers = {} }: { headers?: Record<string, string>; guard: Guard },
 ): Promise<Response> {
   guard.arm(settings.answer_ms)
   try {
     return await fetch(`${settings.update_url.replace(/\/+$/, '')}${path}`, {
-      method: 'POST',
       // A credential is not sent wherever a redirection leads.
       redirect: 'error',
-      headers: { 'content-type': 'application/json', 'accept-encoding': 'identity', ...headers },
-      body: JSON.stringify({ installation_id: installationId, ...body }),
+      headers: { 'accept-encoding': 'identity', ...(body && { 'content-type': 'application/json' }), ...headers },
+      ...(body && { method: 'POST', body: JSON.stringify({ installation_id: installationId, ...body }) }),
       signal: guard.signal,
     })
   } catch (cause) {
@@ -134,7 +178,7 @@ async function ask(
 /** One request. @returns true if the file is whole now; else the ms to wait before the next */
 async function pullOnce(
   parts: ServerParts,
-  { checksum, size, version: wanted }: Pick<Offer, 'version' | 'checksum' | 'size'>,
+  { body, checksum, path, size }: Source,
   { file, onBytes }: { file: FileHandle; onBytes(bytes: number): void },
 ): Promise<true | number> {
   const { clock, installationId, settings } = parts
@@ -142,7 +186,7 @@ async function pullOnce(
   const guard = guardOf(clock)
   const headers = have > 0 ? { headers: { range: `bytes=${have}-`, 'if-range': `"${checksum}"` } } : {}
   try {
-    const response = await ask(parts, '/pull_update', { version: wanted }, { ...headers, guard })
+    const response = await ask(parts, path, body, { ...headers, guard })
     const from = startOf(response, have)
     if (from === undefined) {
       const text = await textOf(response, guard, settings.stall_ms)

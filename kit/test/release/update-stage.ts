@@ -133,6 +133,8 @@ export interface StageServer {
   url: string
   /** What is offered; undefined for nothing. */
   offered: Published | undefined
+  /** Of any version; undefined for none. */
+  installer: Buffer | undefined
   /** Bodies of checks, and of pulls the first byte that was asked for. */
   checks: Record<string, unknown>[]
   pulls: number[]
@@ -141,7 +143,14 @@ export interface StageServer {
 }
 
 export async function stageServer(t: Owner): Promise<StageServer> {
-  const stage: StageServer = { url: '', offered: undefined, checks: [], pulls: [], odd: () => undefined }
+  const stage: StageServer = {
+    url: '',
+    offered: undefined,
+    installer: undefined,
+    checks: [],
+    pulls: [],
+    odd: () => undefined,
+  }
   const server = createServer((request, response) => void answer(stage, request, response))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -155,6 +164,10 @@ export async function stageServer(t: Owner): Promise<StageServer> {
 
 async function answer(stage: StageServer, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = request.url ?? ''
+  if (request.method === 'GET') {
+    answerInstaller(stage, request, response)
+    return
+  }
   const body = JSON.parse(await text(request)) as Record<string, unknown>
   const isCheck = path === '/check_update'
   const range = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0)
@@ -186,6 +199,23 @@ async function answer(stage: StageServer, request: IncomingMessage, response: Se
   if (odd?.hangAfter !== undefined) response.write(bytes.subarray(0, odd.hangAfter))
   else if (odd?.cutAfter === undefined) response.end(bytes)
   else response.write(bytes.subarray(0, odd.cutAfter), () => response.destroy())
+}
+
+/** In pieces of at most 1000 bytes: whoever wants more asks again. */
+function answerInstaller({ installer }: StageServer, { headers, url = '' }: IncomingMessage, response: ServerResponse) {
+  const [, from, to = Number.POSITIVE_INFINITY] = /^bytes=(\d+)-(\d+)?$/.exec(headers.range ?? '') ?? []
+  if (installer === undefined || !url.startsWith('/installers/')) {
+    response.writeHead(404).end(JSON.stringify({ error: 'unknown_release', message: 'There is no installer yet.' }))
+    return
+  }
+  const bytes = installer.subarray(Number(from ?? 0), Math.min(Number(to) + 1, Number(from ?? 0) + 1000))
+  const range = `bytes ${from ?? 0}-${Number(from ?? 0) + bytes.length - 1}/${installer.length}`
+  response.writeHead(from === undefined ? 200 : 206, {
+    ...{ etag: '"one"', 'content-length': from === undefined ? installer.length : bytes.length },
+    ...(from !== undefined && { 'content-range': range }),
+  })
+  if (from === undefined) response.write(bytes, () => response.destroy())
+  else response.end(bytes)
 }
 
 // The machine.
