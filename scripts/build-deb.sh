@@ -71,16 +71,12 @@ done
 # The package's daemons are enabled and started, except those that a person switches on: the owner of a gateway does not
 # expect port 80 to be taken by a page that asks for no password until one is set, nor an update server, of which one
 # serves many buildings (docs/decisions/packaging-and-units.md).
-switched='plantroom-board.service plantroom-controller.service plantroom-updates.service'
-started=
+switched=$(sed -n 's/^disable \(.*\.service\)$/\1/p' systemd/plantroom.preset | tr '\n' ' ')
+started=$(sed -n 's/^enable //p' systemd/plantroom.preset | tr '\n' ' ')
 settings=
-for daemon in daemons/*/; do
-  settings="$settings /etc/plantroom/$(basename "$daemon").toml"
-  unit=plantroom-$(basename "$daemon").service
-  case " $switched " in *" $unit "*) ;; *) started="$started $unit" ;; esac
-done
+for daemon in daemons/*/; do settings="$settings /etc/plantroom/$(basename "$daemon").toml"; done
 for script in postinst prerm postrm; do
-  sed "s/@STARTED@/${started# }/g; s/@SWITCHED@/$switched/g; s|@SETTINGS@|${settings# }|g" "scripts/deb/$script" \
+  sed "s/@STARTED@/${started% }/g; s/@SWITCHED@/${switched% }/g; s|@SETTINGS@|${settings# }|g" "scripts/deb/$script" \
     >"$tree/DEBIAN/$script"
   chmod 755 "$tree/DEBIAN/$script"
 done

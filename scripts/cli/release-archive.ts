@@ -34,7 +34,7 @@ export interface Packed {
 }
 
 /**
- * The files of a release: those that the Debian package installs as a program. Not Node, which has versions of its own, and
+ * The files of a release: those that the Debian package installs as a program, and its units. Not Node, which has versions of its own, and
  * no npm packages: the bundles contain them, and addons are built (docs/decisions/firmware-images.md).
  * @param checkout built: `make build`
  * @param arch null for addons of every kind of machine
@@ -52,6 +52,7 @@ export function releaseFiles(checkout: string, arch: Arch | null): ReleaseFile[]
     { path: 'plantroom', mode: 0o755, from: join(build, 'plantroom') },
     ...plain,
     ...addonFiles(build, arch === null ? ['amd64', 'arm64'] : [arch]),
+    ...filesBelow(checkout, 'systemd').map((path) => ({ path, mode: 0o644, from: join(checkout, path) })),
     { path: 'CHANGELOG.md', mode: 0o644, from: join(checkout, 'docs/CHANGELOG.md') },
   ]
   const missing = files.find(({ from }) => !existsSync(from))
@@ -85,8 +86,8 @@ function foldersOf(folder: string): string[] {
   return readdirSync(folder).filter((name) => statSync(join(folder, name)).isDirectory())
 }
 
-function filesBelow(build: string, folder: string): string[] {
-  return globSync(`${folder}/**/*`, { cwd: build }).filter((path) => statSync(join(build, path)).isFile())
+function filesBelow(root: string, folder: string): string[] {
+  return globSync(`${folder}/**/*`, { cwd: root }).filter((path) => statSync(join(root, path)).isFile())
 }
 
 /**

@@ -29,11 +29,11 @@ interface Place {
 export function updateHooks(world: World, { kept, root, state, stateOf }: Place): UpdateHooks {
   const backups = join(state, 'backups')
   const systemctl = async (verb: string, daemon: string) => {
-    await call(world, 'systemctl', [verb, unitOf(daemon)])
+    await callProgram(world, 'systemctl', [verb, unitOf(daemon)])
   }
   /** The release that `current` names: after a roll-back the one of before. */
   const plantroom = (...words: string[]) =>
-    call(world, process.execPath, [join(root, 'current/plantroom.mjs'), ...words])
+    callProgram(world, process.execPath, [join(root, 'current/plantroom.mjs'), ...words])
 
   return {
     async activeDaemons() {
@@ -57,7 +57,8 @@ export function updateHooks(world: World, { kept, root, state, stateOf }: Place)
       return folder
     },
     async restart(daemons) {
-      for (const daemon of daemons) await systemctl('restart', daemon)
+      await plantroom('units')
+      for (const daemon of daemons) await restartOne(world, daemon)
     },
     async health(daemons, version) {
       const all = await Promise.all(daemons.map((daemon) => healthOf(world, daemon, version)))
@@ -81,8 +82,8 @@ function unitOf(daemon: string): string {
   return `plantroom-${daemon}.service`
 }
 
-/** @throws with the last line that the program said */
-async function call({ env }: World, program: string, words: readonly string[]): Promise<string> {
+/** Runs a program. @returns what it wrote. @throws with the last line that it said */
+export async function callProgram({ env }: World, program: string, words: readonly string[]): Promise<string> {
   try {
     return (await promisify(execFile)(program, words, { env, timeout: COMMAND_MS })).stdout
   } catch (cause) {
@@ -94,10 +95,27 @@ async function call({ env }: World, program: string, words: readonly string[]): 
 
 async function isActive(world: World, daemon: string): Promise<boolean> {
   try {
-    return (await call(world, 'systemctl', ['is-active', unitOf(daemon)])).trim() === 'active'
+    return (await callProgram(world, 'systemctl', ['is-active', unitOf(daemon)])).trim() === 'active'
   } catch {
     return false
   }
+}
+
+/** @throws with what systemd saw, such as exit-code or timeout: it is told to the update server, which has no journal of ours */
+async function restartOne(world: World, daemon: string): Promise<void> {
+  const unit = unitOf(daemon)
+  try {
+    await callProgram(world, 'systemctl', ['restart', unit])
+  } catch (cause) {
+    const result = await callProgram(world, 'systemctl', ['show', '--property=Result', '--value', unit])
+    throw new Error(`${daemon} does not start (${result.trim()}): journalctl -u ${unit}`, { cause })
+  }
+}
+
+/** Since somebody started it: what ends by itself within minutes is not left to run. */
+async function hasFallen(world: World, daemon: string): Promise<boolean> {
+  const said = await callProgram(world, 'systemctl', ['show', '--property=NRestarts', '--value', unitOf(daemon)])
+  return Number(said.trim()) > 0
 }
 
 function youngestOf(all: readonly Health[]): number | null {
@@ -108,7 +126,9 @@ function youngestOf(all: readonly Health[]): number | null {
 async function healthOf(world: World, daemon: string, version: string): Promise<Health> {
   try {
     const { health, unit, uptimeMs: upMs, version: own } = await daemonStatus(world, daemon)
-    if (unit === 'failed') return { state: 'dead', why: `${daemon} has ended: journalctl -u ${unitOf(daemon)}`, upMs }
+    const dead = (why: string) => ({ state: 'dead' as const, why: `${why}: journalctl -u ${unitOf(daemon)}`, upMs })
+    if (unit === 'failed') return dead(`${daemon} has ended`)
+    if (await hasFallen(world, daemon)) return dead(`${daemon} ended by itself, and was started again`)
     // Some tell their version only to whoever signs in.
     if (health === 'answers' && unit === 'active' && (own === null || own === version))
       return { state: 'well', why: '', upMs }

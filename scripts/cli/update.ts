@@ -115,7 +115,7 @@ function requireRoots(folder: string): void {
 }
 
 /** Where releases stand: this program is in the folder of one. @throws Fault `update_not_ours` */
-function rootOf({ daemonsFolder }: World): string {
+export function rootOf({ daemonsFolder }: World): string {
   const releases = dirname(realpathSync(daemonsFolder))
   if (basename(releases) !== 'releases')
     throw new Fault(

