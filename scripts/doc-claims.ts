@@ -49,7 +49,7 @@ export function claimFaults(file: string, known: Known): string[] {
 const PROSE_PATH = /(?<![\w/.<>-])(?:daemons|kit|native|scripts|systemd|docs|firmware-images)\/[\w./<>*-]*[\w>*]/g
 
 /** A source named by its file name, or by the end of its path. */
-const SOURCE_NAME = /(?<![\w/.<>*{},-])[\w-][\w.-]*(?:\/[\w.-]+)*\.(?:ts|cc|h|css|mjs|sh)(?![\w/])/g
+const SOURCE_NAME = /(?<![\w/.<>*{},:-])[\w-][\w.-]*(?:\/[\w.-]+)*\.(?:ts|cc|h|css|mjs|sh)(?![\w/])/g
 
 /** A route of one daemon in the chapter of another. */
 function faultOfChapter(claim: string, own: ReadonlySet<string> | undefined): string | undefined {

@@ -10,7 +10,7 @@ import { isVersion } from '#kit/pure/version.ts'
 export interface Checkout {
   /** Of package.json. */
   version: string
-  /** Of the Node that it runs on. */
+  /** Of the Node that it is made for. */
   node: string
   /** 40 hex digits; null where git is not used. */
   commit: string | null

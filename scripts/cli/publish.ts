@@ -21,6 +21,7 @@ import { textOfSigned } from '#kit/release/signed.ts'
 import { exitCodes, RELEASE_FILE } from '#kit/run/arguments.ts'
 import { type Checkout, readCheckout } from './checkout.ts'
 import { type Command, parseCommand, requireWords, sayDiskErrors, type World } from './command.ts'
+import { hasMakeself, makeInstaller, type Runtime, readRuntimes } from './installer.ts'
 import { type Push, type PushTarget, pushRelease } from './push-release.ts'
 import { type Arch, type ReleaseFile, releaseFiles } from './release-archive.ts'
 import {
@@ -38,7 +39,7 @@ import { dropSealed, dropWaiting, proveSealed, type Sealed, sealRelease, waiting
 import { daysOf } from './updates-keys.ts'
 
 const form =
-  'publish [--server URL] [--update-key-file FILE] [--version X.Y.Z] [--min-from X.Y.Z] [--arch amd64|arm64] [--security-fix] [--installer FILE] [--valid-days N] [--keys DIR] [--checkout DIR] [--dry-run]'
+  'publish [--server URL] [--update-key-file FILE] [--version X.Y.Z] [--min-from X.Y.Z] [--arch amd64|arm64] [--security-fix] [--installer FILE|--no-installer] [--valid-days N] [--keys DIR] [--checkout DIR] [--dry-run]'
 
 const DAY_MS = 86_400_000
 /** How long a release is to be taken, unless told otherwise. */
@@ -65,7 +66,9 @@ nothing has changed; where the server has that version with other bytes, the one
   --min-from X.Y.Z        the oldest version from which it can be applied
   --arch amd64|arm64      with addons for one kind of machine; default for both
   --security-fix          it closes a hole
-  --installer FILE        publishes this .run under the same version
+  --installer FILE        publishes this .run under the same version; default one that makeself makes of this release, with the
+                          Node of each kind of machine that the checkout has. Without makeself there is none
+  --no-installer          publishes the update alone
   --valid-days N          how long it is to be taken, 1 to ${MOST_DAYS}; default ${RELEASE_DAYS}
   --keys DIR              the keys (plantroom updates keys); default $PLANTROOM_KEYS, else ~/.config/plantroom/keys
   --checkout DIR          default the one that this command is part of
@@ -90,7 +93,8 @@ interface Wish {
   minFrom: string | null
   arch: Arch | null
   isSecurityFix: boolean
-  installer: string | undefined
+  /** A file, or whether one is made. */
+  installer: string | boolean
   validMs: number
   /** Undefined for a dry run. */
   target: Target | undefined
@@ -100,7 +104,12 @@ async function readWish(argv: readonly string[], world: World): Promise<Wish> {
   const { values, positionals } = parseCommand(argv, {
     ...{ server: { type: 'string' }, 'update-key-file': { type: 'string' }, version: { type: 'string' } },
     ...{ 'min-from': { type: 'string' }, arch: { type: 'string' }, 'security-fix': { type: 'boolean' } },
-    ...{ installer: { type: 'string' }, 'valid-days': { type: 'string' }, keys: { type: 'string' } },
+    ...{
+      installer: { type: 'string' },
+      'no-installer': { type: 'boolean' },
+      'valid-days': { type: 'string' },
+      keys: { type: 'string' },
+    },
     ...{ checkout: { type: 'string' }, 'dry-run': { type: 'boolean' } },
   } as const)
   requireWords(positionals, 0, 0, form)
@@ -108,13 +117,21 @@ async function readWish(argv: readonly string[], world: World): Promise<Wish> {
   for (const given of [version, minFrom ?? undefined])
     if (given !== undefined && !isVersion(given))
       throw new Fault('bad_usage', `${given} is not a version, expected one such as 1.4.0`)
+  if (values.installer !== undefined && values['no-installer'])
+    throw new Fault('bad_usage', `--installer and --no-installer exclude each other: plantroom ${form}`)
   if (arch !== null && arch !== 'amd64' && arch !== 'arm64')
     throw new Fault('bad_usage', `--arch is ${arch}, expected amd64 or arm64`)
   return {
     // The bundles and the sources of the daemons are both in folders of their checkout.
     checkout: resolve(values.checkout ?? dirname(world.daemonsFolder)),
     keys: keysFolder(values.keys, world.env),
-    ...{ version, minFrom, arch, installer: values.installer, isSecurityFix: values['security-fix'] === true },
+    ...{
+      version,
+      minFrom,
+      arch,
+      installer: values.installer ?? !values['no-installer'],
+      isSecurityFix: values['security-fix'] === true,
+    },
     validMs: daysOf(values['valid-days'], RELEASE_DAYS, MOST_DAYS) * DAY_MS,
     target: values['dry-run'] === true ? undefined : await readTarget(values, world.env),
   }
@@ -146,6 +163,7 @@ interface Session {
   wish: Wish
   world: World
   checkout: Checkout
+  runtimes: readonly Runtime[]
   /** Its number is that of this release. */
   state: Published
   version: string
@@ -168,7 +186,8 @@ async function publishFrom(wish: Wish, world: World): Promise<number> {
     if (wish.minFrom !== null && compareVersions(wish.minFrom, version) > 0)
       throw new Fault('bad_usage', `--min-from is ${wish.minFrom}, above the ${version} that is published`)
     state.sequence = Math.max(state.sequence + 1, roots.newest.signed.min_sequence)
-    const session = { wish, world, checkout, state, version, roots, key, nowAt }
+    const runtimes = await readRuntimes(wish.checkout, wish.arch)
+    const session = { wish, world, checkout, runtimes, state, version, roots, key, nowAt }
     await (wish.target === undefined ? rehearse(session) : publishVersion(session, wish.target))
     return exitCodes.fine
   } finally {
@@ -216,8 +235,9 @@ function isPrerelease(version: string): boolean {
 
 async function publishVersion(session: Session, target: Target): Promise<void> {
   const { nowAt, state, version, wish, world } = session
-  const sealed = await sealVersion(session, waitingFolder(wish.keys, version))
-  const pushes = await pushesOf(session, sealed)
+  const folder = waitingFolder(wish.keys, version)
+  const sealed = await sealVersion(session, folder)
+  const pushes = await pushesOf(session, sealed, folder)
   // Before anything is sent: no number is signed twice.
   await savePublished(wish.keys, state)
   for (const push of pushes) await pushOne(session, push, target)
@@ -234,7 +254,7 @@ async function rehearse(session: Session): Promise<void> {
   const folder = join(wish.keys, 'dry-run')
   try {
     const sealed = await sealVersion(session, folder)
-    for (const { kind, sha256 } of await pushesOf(session, sealed))
+    for (const { kind, sha256 } of await pushesOf(session, sealed, folder))
       world.out(`would publish ${releaseFileName(kind, version)}, SHA-256 ${sha256}\n`)
     world.out(`bundle hash ${sealed.bundle}\nnothing was uploaded or recorded: a dry run\n`)
   } finally {
@@ -242,8 +262,10 @@ async function rehearse(session: Session): Promise<void> {
   }
 }
 
-async function sealVersion({ checkout, roots, version, wish, world }: Session, folder: string): Promise<Sealed> {
-  const about = { commit: checkout.commit, node: checkout.node, version }
+async function sealVersion(session: Session, folder: string): Promise<Sealed> {
+  const { checkout, roots, runtimes, version, wish, world } = session
+  const hashes = Object.fromEntries(runtimes.map(({ arch, sha256 }) => [arch, sha256]))
+  const about = { commit: checkout.commit, node: checkout.node, runtimes: hashes, version }
   const files = [
     ...releaseFiles(wish.checkout, wish.arch),
     fileOf(RELEASE_FILE, `${JSON.stringify(about)}\n`),
@@ -260,11 +282,28 @@ async function sealVersion({ checkout, roots, version, wish, world }: Session, f
   return sealed
 }
 
-async function pushesOf(session: Session, sealed: Sealed): Promise<Push[]> {
+async function pushesOf(session: Session, sealed: Sealed, folder: string): Promise<Push[]> {
   const { installer } = session.wish
   const update = pushOf(session, 'update', sealed, sealed)
-  if (installer === undefined) return [update]
-  return [update, pushOf(session, 'installer', { file: installer, ...(await measured(installer)) }, sealed)]
+  const file = typeof installer === 'string' ? installer : installer && (await installerOf(session, sealed, folder))
+  if (file === false) return [update]
+  return [update, pushOf(session, 'installer', { file, ...(await measured(file)) }, sealed)]
+}
+
+/** @returns false where none can be made; machines that run Plantroom are updated all the same */
+async function installerOf(session: Session, { archive, bundle }: Sealed, folder: string): Promise<string | false> {
+  const { checkout, runtimes, version, wish, world } = session
+  if (!(await hasMakeself(world.env))) {
+    world.err(`no installer of ${version} is made, since makeself is not here: apt-get install makeself\n`)
+    return false
+  }
+  if (runtimes.length === 0) {
+    world.err(`no installer of ${version} is made, since the checkout has no Node for ${wish.arch ?? 'any machine'}\n`)
+    return false
+  }
+  world.err(`making the installer of ${version}, for ${runtimes.map(({ arch }) => arch).join(' and ')}\n`)
+  const parts = { checkout: wish.checkout, node: checkout.node, version, bundle, archive, runtimes }
+  return await makeInstaller(parts, join(folder, 'installer'), world.env)
 }
 
 async function pushOne({ state, version, wish, world }: Session, push: Push, target: Target): Promise<void> {

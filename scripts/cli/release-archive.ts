@@ -14,7 +14,7 @@ import { bundleHash, MANIFEST_FILE, type ManifestEntry, manifestText } from '#ki
 import { TAR_END, tarHeader, tarPadding } from '#kit/store/tar.ts'
 
 /** Kinds of machines, as Debian names them, and as prebuilt addons are called. */
-const PREBUILDS = { amd64: 'linux-x64', arm64: 'linux-arm64' } as const
+export const PREBUILDS = { amd64: 'linux-x64', arm64: 'linux-arm64' } as const
 export type Arch = keyof typeof PREBUILDS
 
 /** One file of an archive: its bytes, or where they are. */

@@ -30,7 +30,11 @@ const sealed = Type.Object(
   { additionalProperties: false },
 )
 /** An encrypted archive. */
-export type Sealed = Static<typeof sealed> & { file: string }
+export type Sealed = Static<typeof sealed> & {
+  file: string
+  /** It before it was encrypted, beside it. */
+  archive: string
+}
 
 const WAITING = 'waiting-'
 
@@ -47,19 +51,15 @@ export async function sealRelease(files: readonly ReleaseFile[], folder: string)
   await makeFolder(folder)
   const archive = join(folder, 'archive.tar.gz')
   const file = `${archive}.enc`
-  try {
-    const packed = await packRelease(files, archive)
-    const waiting = await readFacts(folder)
-    if (waiting?.plainSha256 === packed.sha256 && existsSync(file)) return { ...waiting, file }
-    const facts = await encrypt(archive, file)
-    await replaceFile(join(folder, 'sealed.json'), JSON.stringify({ ...facts, bundle: packed.bundle }))
-    return { ...facts, bundle: packed.bundle, file }
-  } finally {
-    await rm(archive, { force: true })
-  }
+  const packed = await packRelease(files, archive)
+  const waiting = await readFacts(folder)
+  if (waiting?.plainSha256 === packed.sha256 && existsSync(file)) return { ...waiting, file, archive }
+  const facts = await encrypt(archive, file)
+  await replaceFile(join(folder, 'sealed.json'), JSON.stringify({ ...facts, bundle: packed.bundle }))
+  return { ...facts, bundle: packed.bundle, file, archive }
 }
 
-async function encrypt(archive: string, to: string): Promise<Omit<Sealed, 'file' | 'bundle'>> {
+async function encrypt(archive: string, to: string): Promise<Omit<Static<typeof sealed>, 'bundle'>> {
   const key = randomBytes(CONTAINER_KEY_BYTES)
   const [from, into] = [await open(archive, 'r'), await open(to, 'w', 0o600)]
   try {

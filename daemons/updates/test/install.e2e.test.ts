@@ -29,7 +29,7 @@ t.test('B.routes.install.sh is POSIX sh that checks what it downloads, and does 
   for (const at of [0.1, 0.4, 0.7, 0.9, 0.97].map((share) => Math.floor(script.length * share)))
     t.equal(await play(script.slice(0, at)).then(() => read(proof)), undefined, `cut after ${at} bytes`)
   t.equal(await play(script), 0)
-  t.equal(read(proof), '-- --yes')
+  t.equal(read(proof), `-- --yes --update-url ${stage.url}`, 'updates come from there too')
   writeFileSync(proof, '')
   t.not(await play(script.replace(/'[0-9a-f]{64}'/, `'${'0'.repeat(64)}'`)), 0)
   t.equal(read(proof), '', 'another file is not run')

@@ -118,6 +118,8 @@ t.test('the archive holds what a machine runs, by the manifest that is signed, a
   t.same(JSON.parse(readFileSync(join(folder, 'release.json'), 'utf8')), {
     commit: null,
     node: '24.21.0',
+    // The checkout has none.
+    runtimes: {},
     version: '0.1.0',
   })
   t.equal(readFileSync(join(folder, 'root.json'), 'utf8'), readFileSync(join(one.keys, 'roots/1.json'), 'utf8'))

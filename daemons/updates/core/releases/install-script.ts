@@ -57,7 +57,7 @@ ${proof ? provingOf(proof) : ''}main() {
   sum=$(checksum_of "$file")
   [ "$sum" = '${checksum}' ] || fail "the installer has the SHA-256 $sum, expected ${checksum}: nothing was installed"
   say 'the installer is whole'
-${proof ? '  prove "$folder" "$sum"\n' : ''}  sh "$file" -- --yes </dev/null || fail 'the installer failed; what it said stands above'
+${proof ? '  prove "$folder" "$sum"\n' : ''}  sh "$file" -- --yes --update-url '${url}' </dev/null || fail 'the installer failed; what it said stands above'
   say 'Plantroom ${version} is installed'
 }
 
