@@ -16,7 +16,7 @@ node=node_modules/node-linux-$node_arch/bin/node
 version=$(node -p 'require("./package.json").version')
 deb=build/plantroom_${version}_${arch}.deb
 
-if [ -e "$deb" ] && [ -z "$(find build/stamps scripts/build-deb.sh scripts/deb scripts/default-toml.ts systemd daemons/*/config.ts \
+if [ -e "$deb" ] && [ -z "$(find build/stamps scripts/build-deb.sh scripts/deb systemd \
   -type f -newer "$deb" | head -n 1)" ]; then
   exit 0
 fi
@@ -61,12 +61,9 @@ mkdir -p "$tree/usr/lib/sysusers.d"
 install -m 644 systemd/plantroom.sysusers "$tree/usr/lib/sysusers.d/plantroom.conf"
 mkdir -p "$tree/usr/share/polkit-1/rules.d"
 install -m 644 systemd/plantroom-recorder.rules "$tree/usr/share/polkit-1/rules.d/50-plantroom-recorder.rules"
-for daemon in daemons/*/; do
-  daemon=$(basename "$daemon")
-  # Defaults are not installed as settings: /etc contains only what the installer wrote, so dpkg asks nothing when a
-  # default changes (docs/decisions/packaging-and-units.md).
-  node scripts/default-toml.ts "$daemon" >"$tree/usr/share/plantroom/$daemon.toml"
-done
+# Defaults are not installed as settings: /etc contains only what the installer wrote, so dpkg asks nothing when a
+# default changes (docs/decisions/packaging-and-units.md).
+install -m 644 build/defaults/*.toml "$tree/usr/share/plantroom/"
 
 # The package's daemons are enabled and started, except those that a person switches on: the owner of a gateway does not
 # expect port 80 to be taken by a page that asks for no password until one is set, nor an update server, of which one

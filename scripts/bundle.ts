@@ -8,6 +8,7 @@
  *     build/native/<addon>/...   the addons, and the helper that runs as root
  *     build/templates/<daemon>/  data that a daemon reads when somebody asks for it; build/templates/devices/ the device
  *                                definitions of all daemons
+ *     build/defaults/            every setting of each daemon with its default, to copy from (scripts/default-toml.ts)
  *     build/web/<daemon>/        the pages (scripts/bundle-web.ts)
  *     build/licences/            the licences of the packages that are in them (scripts/licences.ts)
  *     build/answers/             what each daemon's description says of its answers, for tests
@@ -24,6 +25,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { type BuildOptions, build } from 'esbuild'
 import facts from '../package.json' with { type: 'json' }
 import { writeAnswers } from './answers.ts'
@@ -31,6 +33,7 @@ import { ALIASES, builtinsPlugin, leaveOutPlugin, typeboxPlugin } from './bundle
 import { serialportPlugin } from './bundle-serialport.ts'
 import { inputsOf, threadsPlugin } from './bundle-threads.ts'
 import { pagesMetafile } from './bundle-web.ts'
+import { defaultToml } from './default-toml.ts'
 import { isMain } from './is-main.ts'
 import { type Licence, nodeLicence, packageFolders, readLicence, writeLicences } from './licences.ts'
 
@@ -153,6 +156,16 @@ function copyTemplates(root: string): void {
   if (existsSync(definitions)) cpSync(definitions, devices, { recursive: true })
 }
 
+async function writeDefaults(root: string): Promise<void> {
+  const folder = join(root, 'build/defaults')
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder)
+  for (const name of readdirSync(join(root, 'daemons'))) {
+    const { config } = await import(pathToFileURL(join(root, 'daemons', name, 'config.ts')).href)
+    writeFileSync(join(folder, `${name}.toml`), defaultToml(name, config))
+  }
+}
+
 /**
  * Enables the collection that kit/run/daemon.ts requests, drops code unused for a while, and collects garbage with one
  * thread beside the main one instead of four: with several busy daemons the main thread waits for each of them.
@@ -229,6 +242,7 @@ if (isMain(import.meta)) {
   await writeAllLicences(root, new Map(packages))
   copyAddons(root)
   copyTemplates(root)
+  await writeDefaults(root)
   await writeAnswers(root, readdirSync(join(root, 'daemons')))
   writeFileSync(join(root, 'build/plantroom'), COMMAND)
   chmodSync(join(root, 'build/plantroom'), 0o755)

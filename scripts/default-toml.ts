@@ -1,12 +1,6 @@
-/**
- * Prints the reference of a daemon's settings that the package installs: every key, commented out, with its default.
- *
- *     node scripts/default-toml.ts gateway
- */
-import { pathToFileURL } from 'node:url'
+/** The reference of a daemon's settings that comes with it: every key, commented out, with its default. */
 import type { TObject } from 'typebox'
 import { expectedText, schemaTables } from '#kit/config/load.ts'
-import { isMain } from './is-main.ts'
 
 /**
  * TOML with every key of the schema as a comment: meaning, allowed values, `key = default`. Lines of at most 100
@@ -43,10 +37,4 @@ function wrapped(text: string): string[] {
     else lines[lines.length - 1] = `${last} ${word}`
   }
   return lines
-}
-
-if (isMain(import.meta)) {
-  const name = process.argv[2] ?? ''
-  const { config } = await import(pathToFileURL(`daemons/${name}/config.ts`).href)
-  process.stdout.write(defaultToml(name, config))
 }

@@ -46,7 +46,7 @@ export function releaseFiles(checkout: string, arch: Arch | null): ReleaseFile[]
     existsSync(join(checkout, 'daemons', name, 'main.ts')),
   )
   const bundles = [...daemons, 'plantroom', 'commands'].map((name) => `${name}.mjs`)
-  const folders = ['web', 'templates', 'licences'].flatMap((folder) => filesBelow(build, folder))
+  const folders = ['web', 'templates', 'licences', 'defaults'].flatMap((folder) => filesBelow(build, folder))
   const plain = [...bundles, ...folders].map((path) => ({ path, mode: 0o644, from: join(build, path) }))
   const files = [
     { path: 'plantroom', mode: 0o755, from: join(build, 'plantroom') },

@@ -94,7 +94,13 @@ t.test('the archive holds what a machine runs, by the manifest that is signed, a
   t.same(
     entries.map(({ path, mode }) => `${mode.toString(8)} ${path}`),
     [
-      ...['644 CHANGELOG.md', '644 commands.mjs', '644 gateway.mjs', '644 licences/gateway.json.gz'],
+      ...[
+        '644 CHANGELOG.md',
+        '644 commands.mjs',
+        '644 defaults/gateway.toml',
+        '644 gateway.mjs',
+        '644 licences/gateway.json.gz',
+      ],
       ...[
         '755 native/helper/prebuilds/linux-arm64/plantroom-helper',
         '755 native/helper/prebuilds/linux-x64/plantroom-helper',

@@ -28,6 +28,7 @@ const FILES: Readonly<Record<string, string>> = {
   'build/gateway.mjs': 'gateway '.repeat(20_000),
   'build/demo.mjs': 'left out',
   'build/web/gateway/index.html': '<!doctype html>',
+  'build/defaults/gateway.toml': '# none\n',
   'build/templates/gateway/meter.json': '{}',
   'build/licences/gateway.json.gz': 'zipped',
   'build/native/helper/prebuilds/linux-x64/plantroom-helper': 'helper',
