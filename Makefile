@@ -106,7 +106,7 @@ measure: build ## what takes a quiet machine or minutes: pace of sound, steps of
 	@node scripts/run-tests.ts measure
 
 .PHONY: bench
-bench: bench-gateway bench-serial bench-audio bench-controller bench-recorder ## every measurement
+bench: bench-gateway bench-serial bench-audio bench-controller bench-recorder bench-updates ## every measurement
 
 .PHONY: bench-gateway
 bench-gateway: build ## the gateway against its peers; results in docs/bench
@@ -145,6 +145,11 @@ pictures: build ## each page at a desk and on a phone, in light and in dark, int
 .PHONY: walk
 walk: build ## which files an everyday request passes, in order; results in the chapters of docs
 	@node scripts/bench/walk.ts --write
+
+.PHONY: bench-updates
+bench-updates: build ## the update server against nginx, with 100,000 installations and files of 500 MB; results in docs/bench
+	@scripts/apt-setup.sh bench
+	@node scripts/bench/updates.ts
 
 .PHONY: bench-siege
 bench-siege: build ## all three daemons attacked at once for half an hour while an operator works; results in docs/bench

@@ -25,7 +25,7 @@ packages_of() {
         linuxptp tshark ffmpeg g++-aarch64-linux-gnu qemu-user-static libc6-arm64-cross usbip shellcheck iproute2 \
         gstreamer1.0-libav gstreamer1.0-plugins-ugly python3-zeroconf python3-aiosmtpd mosquitto knxd knxd-tools python3-gi gir1.2-gst-rtsp-server-1.0 makeself
       ;;
-    bench) echo socat ser2net gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad tshark python3 ffmpeg ;;
+    bench) echo g++ nginx socat ser2net gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad tshark python3 ffmpeg ;;
     system-test) echo mmdebstrap systemd-container curl dpkg-dev makeself ;;
     # A guest with its own kernel: tools to build its disk, and to run it.
     vm-test) echo mmdebstrap debian-archive-keyring busybox-static cpio kmod e2fsprogs xz-utils qemu-system-x86 qemu-utils ;;

@@ -1,4 +1,4 @@
-/** The measuring programs (line-bench.cc, load-bench.cc): compiled once; each process owns one or more ptys. */
+/** The measuring programs (line-bench.cc, load-bench.cc, http-bench.cc), compiled once, and those that own ptys. */
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ export interface Harness {
 }
 
 /** Compiles the program if a source is newer. @returns its path */
-export function compileHarness(root: string, name: 'line-bench' | 'load-bench'): string {
+export function compileHarness(root: string, name: 'line-bench' | 'load-bench' | 'http-bench'): string {
   const folder = join(root, 'scripts/bench')
   const source = join(folder, `${name}.cc`)
   const parts = readdirSync(folder).filter((file) => file.startsWith(name) && /\.(?:cc|h)$/.test(file))
