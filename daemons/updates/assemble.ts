@@ -29,11 +29,12 @@ import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { updateRoutes } from './api/update-routes.ts'
 import type { UpdatesConfig } from './config.ts'
 import { createArtifacts } from './core/artifacts/artifacts.ts'
+import type { Blobs } from './core/ports.ts'
 import { Registry } from './core/registry/registry.ts'
 import { createPublishing } from './core/releases/publishing.ts'
 import { Releases } from './core/releases/releases.ts'
 import { createTransfers, type Transfers } from './core/releases/transfers.ts'
-import { type BlobFolder, freeBytesOf, openBlobs } from './io/blobs.ts'
+import { freeBytesOf, openBlobs } from './io/blobs.ts'
 import { openUpdatesDatabase, type UpdatesDatabase } from './io/database.ts'
 import { firstPassword, openPeople, openUpdateKey, type People, type UpdateKey } from './io/people.ts'
 import { installerProofOf, proofOfArchive, readSignedRelease } from './io/proofs.ts'
@@ -50,8 +51,8 @@ interface House {
   updateKey: UpdateKey
   database: UpdatesDatabase
   folder: string
-  releaseFiles: BlobFolder
-  artifactFiles: BlobFolder
+  releaseFiles: Blobs
+  artifactFiles: Blobs
   registry: Registry
   releases: Releases
   transfers: Transfers
@@ -202,11 +203,10 @@ function routesOf({ clock, config, log, version }: Context, house: House, { reco
   const { database, folder, installerTransfers, registry, releases, transfers, updateKey } = house
   const { artifacts: most, publishing, storage, uploads } = config
   const shareOf = createShareOf(config.connections.trusted)
-  const read: BlobFolder['read'] = (file, range) => house.releaseFiles.read(file, range)
   const limits = { idleMs: uploads.idle_ms, wholeMs: uploads.whole_ms, retryMs: uploads.retry_ms }
   const artifactParts = {
     ...{ registry, transfers, shareOf, recorder, readJson: artifactReader(most.values) },
-    read: (file: string, range: { start: number; end: number }) => house.artifactFiles.read(file, range),
+    files: house.artifactFiles,
     limits: { fileBytes: most.file_bytes, atOnce: most.at_once, ...limits },
     artifacts: createArtifacts({
       ...{ clock, keeper: database, blobs: house.artifactFiles, records: database.artifacts, most: most.max },
@@ -220,14 +220,21 @@ function routesOf({ clock, config, log, version }: Context, house: House, { reco
     },
   })
   return [
-    ...updateRoutes({ registry, releases, transfers, read, shareOf, window: config.releases.window }),
+    ...updateRoutes({
+      registry,
+      releases,
+      transfers,
+      files: house.releaseFiles,
+      shareOf,
+      window: config.releases.window,
+    }),
     ...publishRoutes({
       ...{ log, recorder, readSigned: readSignedRelease },
       bounds: { maxBytes: uploads.max_bytes, idleMs: uploads.idle_ms, wholeMs: uploads.whole_ms },
       publishing: taking,
     }),
     ...installRoutes({
-      ...{ releases, read, shareOf, transfers: installerTransfers },
+      ...{ releases, files: house.releaseFiles, shareOf, transfers: installerTransfers },
       ...{ publicUrl: publishing.public_url, isSecure: config.http.tls, proofOf: installerProofOf },
     }),
     ...artifactRoutes(artifactParts),

@@ -152,6 +152,27 @@ export interface Ask<Body = unknown, Params = Record<string, string>, Query = Re
   signal: AbortSignal
 }
 
+/** How a `WrittenBody` is written. */
+export interface Writing {
+  /** Resolves when the kernel has the bytes, whose memory may then be used again. @throws Fault `client_gone` */
+  write(piece: Uint8Array): Promise<void>
+  /** Ends the connection: the answer stays a part of itself. */
+  cut(): void
+}
+
+/**
+ * The body of a reply that is written piece by piece: for long files, of which one buffer then takes piece after piece. A
+ * stream needs a new one for each.
+ */
+export class WrittenBody {
+  /** Called once, whatever became of the client. The answer is cut if it throws; its length is that of the reply's headers. */
+  readonly writeAll: (writing: Writing) => Promise<void>
+
+  constructor(writeAll: (writing: Writing) => Promise<void>) {
+    this.writeAll = writeAll
+  }
+}
+
 /** A reply other than 200 with JSON. */
 export class Reply {
   readonly status: number
@@ -159,7 +180,7 @@ export class Reply {
   readonly headers: Record<string, string | string[]>
 
   /**
-   * @param body JSON value, or undefined for an empty body, or a Buffer or Readable for raw bytes (set content-type)
+   * @param body JSON value, or undefined for an empty body, or a Buffer, Readable or WrittenBody for raw bytes (set content-type)
    * @param headers a list sends one header of that name per entry, as `set-cookie` needs
    */
   constructor(status: number, body?: unknown, headers: Record<string, string | string[]> = {}) {

@@ -1,6 +1,6 @@
 /** Carries a request to its route, once it is clear who calls, and the answer back. */
 
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { hostname } from 'node:os'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -28,6 +28,8 @@ import {
   type Route,
   type TakeTicket,
   type WhoMay,
+  type Writing,
+  WrittenBody,
 } from './route.ts'
 import type { FieldFault } from './schema.ts'
 import type { LongAnswers } from './unsent.ts'
@@ -166,7 +168,7 @@ function createServe(route: Route, needs: ServeNeeds): Serve {
     const ask = Object.assign(askOf(request, reply, by), { body, params, query })
     needs.onHandled?.(request)
     const result = await route.handle(ask as Ask<never, never, never>)
-    if (by.caller && result instanceof Reply && result.body instanceof Readable) longAnswers.add(by.caller, reply.raw)
+    if (by.caller && result instanceof Reply && isLong(result.body)) longAnswers.add(by.caller, reply.raw)
     return answer(reply, result)
   }
   if (!route.upload) return serve
@@ -204,15 +206,45 @@ function askOf(request: FastifyRequest, reply: FastifyReply, { caller, token }: 
   }
 }
 
+function isLong(body: unknown): boolean {
+  return body instanceof Readable || body instanceof WrittenBody
+}
+
 /** Sends a handler's result: a Reply as it is, undefined as 204, anything else as 200 with JSON. */
 export function answer(reply: FastifyReply, result: unknown): FastifyReply {
   const body = result instanceof Reply ? result.body : result
   if (result instanceof Reply) reply.code(result.status).headers(result.headers)
   else reply.code(result === undefined ? 204 : 200)
   if (body === undefined) return reply.send()
+  if (body instanceof WrittenBody) return writeOut(reply, body)
   if (body instanceof Readable) reply.raw.once('close', () => body.destroy()) // the reply to a HEAD ends without it
   if (body instanceof Uint8Array || body instanceof Readable) return reply.send(body)
   return reply.type('application/json; charset=utf-8').send(JSON.stringify(body))
+}
+
+/** Past Fastify, which takes streams alone. */
+function writeOut(reply: FastifyReply, body: WrittenBody): FastifyReply {
+  const { raw, request } = reply
+  reply.hijack()
+  raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
+  let onGone: ((fault: Fault) => void) | undefined
+  const isOver = () => raw.destroyed || request.method === 'HEAD'
+  const gone = () => new Fault('client_gone', 'the client left before it had the whole answer')
+  raw.once('close', () => onGone?.(gone()))
+  const writing: Writing = {
+    write: (piece) =>
+      new Promise((resolve, reject) => {
+        if (isOver()) return reject(gone())
+        onGone = reject
+        raw.write(piece, (error) => (error ? reject(gone()) : resolve()))
+      }),
+    cut: () => void raw.destroy(),
+  }
+  void body.writeAll(writing).then(
+    () => raw.end(),
+    () => (request.method === 'HEAD' ? raw.end() : raw.destroy()),
+  )
+  return reply
 }
 
 /** Options given to the server. */

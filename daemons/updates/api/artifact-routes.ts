@@ -16,18 +16,18 @@ import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import { type Artifacts, artifactType, checkFilename } from '../core/artifacts/artifacts.ts'
-import { type ArtifactRecord, artifactTypes } from '../core/ports.ts'
+import { type ArtifactRecord, artifactTypes, type Blobs } from '../core/ports.ts'
 import type { Registry } from '../core/registry/registry.ts'
 import type { Transfers } from '../core/releases/transfers.ts'
 import { type ReadJson, titleOf } from './artifact-json.ts'
-import { type ReadFile, sendFile } from './sending.ts'
+import { sendFile } from './sending.ts'
 import { installationId, requireInstallation } from './update-routes.ts'
 
 export interface ArtifactRouteParts {
   artifacts: Artifacts
   registry: Pick<Registry, 'require'>
   transfers: Transfers
-  read: ReadFile
+  files: Pick<Blobs, 'read'>
   shareOf(address: string): string | undefined
   recorder: Recorder
   readJson: ReadJson
@@ -109,7 +109,7 @@ export function artifactRoutes(parts: ArtifactRouteParts): Route[] {
   ]
 }
 
-function downloadRoute({ artifacts, read, registry, shareOf, transfers }: ArtifactRouteParts): Route {
+function downloadRoute({ artifacts, files, registry, shareOf, transfers }: ArtifactRouteParts): Route {
   return route({
     method: 'POST',
     path: '/:type/download/:filename',
@@ -123,7 +123,7 @@ function downloadRoute({ artifacts, read, registry, shareOf, transfers }: Artifa
       const { id } = requireInstallation(registry, ask, ask.body)
       const record = artifacts.require(artifactType(ask.params.type), ask.params.filename)
       const receiver = { share: shareOf(ask.remoteAddress), installation: id }
-      return await sendFile({ ...record, version: '' }, { ask, read, transfers, receiver })
+      return await sendFile({ ...record, version: '' }, { ask, files, transfers, receiver })
     },
   })
 }

@@ -3,17 +3,17 @@ import { Type } from 'typebox'
 import { type Ask, Reply, type Route, route } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { isVersion } from '#kit/pure/version.ts'
-import type { SignatureProof } from '../core/ports.ts'
+import type { Blobs, SignatureProof } from '../core/ports.ts'
 import { installScript } from '../core/releases/install-script.ts'
 import type { Releases } from '../core/releases/releases.ts'
 import type { Transfers } from '../core/releases/transfers.ts'
-import { type ReadFile, sendFile } from './sending.ts'
+import { sendFile } from './sending.ts'
 
 export interface InstallRouteParts {
   releases: Releases
   /** Of their own: strangers do not keep installations from their updates. */
   transfers: Transfers
-  read: ReadFile
+  files: Pick<Blobs, 'read'>
   shareOf(address: string): string | undefined
   /** Address that the script downloads from; empty: the one that it was asked under. */
   publicUrl: string
@@ -55,7 +55,7 @@ function urlOf({ host = '', 'x-forwarded-proto': proto }: Ask['headers'], isSecu
   return `${isSecure || proto === 'https' ? 'https' : 'http'}://${host}`
 }
 
-function installerRoute({ read, releases, shareOf, transfers }: InstallRouteParts): Route {
+function installerRoute({ files, releases, shareOf, transfers }: InstallRouteParts): Route {
   return route({
     method: 'GET',
     path: '/installers/:version',
@@ -71,7 +71,7 @@ function installerRoute({ read, releases, shareOf, transfers }: InstallRoutePart
       if (!isVersion(version))
         throw new Fault('bad_version', 'The version is no semantic version, expected one such as 1.4.0.')
       const receiver = { share: shareOf(remoteAddress) }
-      return await sendFile({ ...releases.requireInstaller(version), version }, { ask, read, transfers, receiver })
+      return await sendFile({ ...releases.requireInstaller(version), version }, { ask, files, transfers, receiver })
     },
   })
 }

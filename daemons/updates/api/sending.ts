@@ -1,12 +1,10 @@
 /** Sends a stored file, or the part of it that was asked for. */
-import type { Readable } from 'node:stream'
-import { type Ask, Reply } from '#kit/http/route.ts'
+import { type Ask, Reply, type Writing, WrittenBody } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { PIECE_BYTES } from '../core/memory.ts'
+import type { Blobs, Outgoing } from '../core/ports.ts'
 import type { Receiver, Transfer, Transfers } from '../core/releases/transfers.ts'
-import { type ByteRange, rangeOf } from '../wire/range.ts'
-
-/** Opens a stored file for reading. @throws Fault `file_lost` */
-export type ReadFile = (file: string, range: ByteRange) => Promise<Readable>
+import { rangeOf } from '../wire/range.ts'
 
 interface Sendable {
   file: string
@@ -19,10 +17,10 @@ interface Sendable {
 }
 
 interface Sending {
-  ask: Pick<Ask, 'headers' | 'signal'>
+  ask: Pick<Ask, 'headers'>
   transfers: Transfers
   receiver: Receiver
-  read: ReadFile
+  files: Pick<Blobs, 'read'>
   /** Called when the last byte was taken. */
   onSent?(): void
 }
@@ -30,19 +28,22 @@ interface Sending {
 /** @throws Fault `too_many_downloads`, `file_lost` */
 export async function sendFile(sendable: Sendable, by: Sending): Promise<Reply> {
   const { checksum, filename, sizeBytes, version } = sendable
-  const { headers, signal } = by.ask
+  const { headers } = by.ask
   const etag = `"${checksum}"`
   const asked = { range: headers.range, ifRange: headers['if-range']?.toString() }
   const range = rangeOf(asked, etag, sizeBytes)
   if (range === 'outside') return outside(sizeBytes)
   const { start, end } = range ?? { start: 0, end: sizeBytes - 1 }
   const transfer = by.transfers.begin(by.receiver)
-  const stream = await opened(by, sendable.file, { start, end }, transfer)
-  transfer.sends(version, () => stream.destroy(new Fault('release_gone', `Release ${version} was withdrawn.`)))
-  if (signal.aborted) stream.destroy()
-  else signal.addEventListener('abort', () => stream.destroy(), { once: true })
-  if (end === sizeBytes - 1) stream.once('end', () => by.onSent?.())
-  return new Reply(range ? 206 : 200, stream, {
+  const file = await by.files.read(sendable.file, { start, end }).catch((fault) => {
+    transfer.leave()
+    throw fault
+  })
+  const body = new WrittenBody(async (writing) => {
+    await sendAll(file, { transfer, version, lengthBytes: end - start + 1 }, writing)
+    if (end === sizeBytes - 1) by.onSent?.()
+  })
+  return new Reply(range ? 206 : 200, body, {
     'content-type': 'application/octet-stream',
     'content-length': String(end - start + 1),
     'content-disposition': `attachment; filename="${filename}"`,
@@ -52,19 +53,24 @@ export async function sendFile(sendable: Sendable, by: Sending): Promise<Reply> 
   })
 }
 
-async function opened(
-  { read }: Pick<Sending, 'read'>,
-  file: string,
-  range: ByteRange,
-  transfer: Transfer,
-): Promise<Readable> {
+/** One buffer for all of it: a new one for each piece cost two thirds of what a download takes of the processor. */
+async function sendAll(
+  file: Outgoing,
+  { lengthBytes, transfer, version }: { lengthBytes: number; transfer: Transfer; version: string },
+  writing: Writing,
+): Promise<void> {
   try {
-    const stream = await read(file, range)
-    stream.once('close', () => transfer.leave())
-    return stream
-  } catch (fault) {
+    transfer.sends(version, () => writing.cut())
+    const piece = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, lengthBytes))
+    for (let left = lengthBytes; left > 0; ) {
+      const bytes = await file.read(piece)
+      if (bytes === 0) throw new Fault('file_lost', 'The stored file is shorter than it was. Publish it again.')
+      await writing.write(piece.subarray(0, bytes))
+      left -= bytes
+    }
+  } finally {
     transfer.leave()
-    throw fault
+    await file.close()
   }
 }
 

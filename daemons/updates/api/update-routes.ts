@@ -3,18 +3,18 @@ import { type Static, Type } from 'typebox'
 import { type Ask, count, object, orNull, type Route, route, text } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { compareVersions, isVersion } from '#kit/pure/version.ts'
-import { channels, type ReleaseRecord, type UpdatePackage } from '../core/ports.ts'
+import { type Blobs, channels, type ReleaseRecord, type UpdatePackage } from '../core/ports.ts'
 import type { Registry, Report } from '../core/registry/registry.ts'
 import type { Releases } from '../core/releases/releases.ts'
 import type { Transfers } from '../core/releases/transfers.ts'
 import { installationIdOf } from './callers.ts'
-import { type ReadFile, sendFile } from './sending.ts'
+import { sendFile } from './sending.ts'
 
 export interface UpdateRouteParts {
   registry: Registry
   releases: Releases
   transfers: Transfers
-  read: ReadFile
+  files: Pick<Blobs, 'read'>
   /** Who an address counts as. */
   shareOf(address: string): string | undefined
   /** Hours in which updates are to be applied, HH:MM-HH:MM; empty: theirs to say. */
@@ -115,7 +115,7 @@ function reportsOf(said: Static<typeof facts> | undefined): Report[] {
 }
 
 function pullRoute(parts: UpdateRouteParts): Route {
-  const { read, registry, releases, shareOf, transfers } = parts
+  const { files, registry, releases, shareOf, transfers } = parts
   return route({
     method: 'POST',
     path: '/pull_update',
@@ -135,7 +135,7 @@ function pullRoute(parts: UpdateRouteParts): Route {
       return await sendFile(
         { ...releases.requireUpdate(wanted), version: wanted },
         {
-          ...{ ask, read, transfers },
+          ...{ ask, files, transfers },
           receiver: { share: shareOf(remoteAddress), installation: id },
           onSent: () => registry.fetched(id, wanted),
         },

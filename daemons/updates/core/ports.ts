@@ -140,12 +140,22 @@ export interface KeptFile {
   sizeBytes: number
 }
 
+/** A stored file that is being read. */
+export interface Outgoing {
+  /** Fills the buffer with the bytes that follow, or a part of it. @returns how many; 0 after the last */
+  read(into: Uint8Array): Promise<number>
+  /** May be called twice. */
+  close(): Promise<void>
+}
+
 /** Keeps files. */
 export interface Blobs {
   /** @param expectedBytes undefined if it is not known @throws Fault `no_room` if there is no room for so many */
   begin(expectedBytes: number | undefined): Promise<Incoming>
   /** Does nothing if it is gone. */
   remove(file: string): Promise<void>
+  /** Bytes of a file from `start` to `end`, both included. @throws Fault `file_lost` */
+  read(file: string, range: { start: number; end: number }): Promise<Outgoing>
 }
 
 /** Proves an encrypted archive while it comes. */

@@ -2,19 +2,12 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
 import { Fault } from '#kit/pure/fault.ts'
 import { syncFolder, systemDisk } from '#kit/store/store.ts'
-import { PIECE_BYTES } from '../core/memory.ts'
-import type { Blobs, Incoming, KeptFile } from '../core/ports.ts'
+import type { Blobs, Incoming, KeptFile, Outgoing } from '../core/ports.ts'
 
 const INCOMING = 'incoming'
 const NAME = /^[0-9a-f-]{36}$/
-
-export interface BlobFolder extends Blobs {
-  /** Bytes of a file from `start` to `end`, both included; it is closed with the stream. @throws Fault `file_lost` */
-  read(file: string, range: { start: number; end: number }): Promise<Readable>
-}
 
 interface BlobRules {
   /** What stays free on the disk. */
@@ -33,7 +26,7 @@ export async function openBlobs(
   folder: string,
   named: ReadonlySet<string>,
   { freeBytes, orphansBefore }: BlobRules,
-): Promise<{ blobs: BlobFolder; missing: string[] }> {
+): Promise<{ blobs: Blobs; missing: string[] }> {
   const incoming = join(folder, INCOMING)
   await rm(incoming, { recursive: true, force: true })
   await mkdir(incoming, { recursive: true, mode: 0o700 })
@@ -43,16 +36,13 @@ export async function openBlobs(
     const { mtimeMs } = await stat(join(folder, name))
     if (mtimeMs < orphansBefore) await rm(join(folder, name), { force: true })
   }
-  const blobs: BlobFolder = {
+  const blobs: Blobs = {
     async begin(expectedBytes) {
       await refuseFull(folder, expectedBytes ?? 0, freeBytes)
       return await beginFile(folder, freeBytes)
     },
     remove: (file) => rm(join(folder, checked(file)), { force: true }),
-    async read(file, { end, start }) {
-      const handle = await opened(join(folder, checked(file)))
-      return handle.createReadStream({ start, end, highWaterMark: PIECE_BYTES })
-    },
+    read: async (file, range) => reading(await opened(join(folder, checked(file))), range),
   }
   return { blobs, missing: [...named].filter((name) => !there.has(name)) }
 }
@@ -63,6 +53,18 @@ async function opened(path: string): Promise<FileHandle> {
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
     throw new Fault('file_lost', 'The file is gone from the disk of this server. Publish it again.', { cause })
+  }
+}
+
+function reading(handle: FileHandle, { end, start }: { start: number; end: number }): Outgoing {
+  let at = start
+  return {
+    async read(into) {
+      const { bytesRead } = await handle.read(into, 0, Math.min(into.length, end + 1 - at), at)
+      at += bytesRead
+      return bytesRead
+    },
+    close: () => handle.close(),
   }
 }
 

@@ -27,7 +27,7 @@ export interface ArtifactSearch {
 interface ArtifactParts {
   clock: Clock
   keeper: Pick<Keeper, 'saveArtifact' | 'removeArtifact'>
-  blobs: Blobs
+  blobs: Pick<Blobs, 'begin' | 'remove'>
   records: readonly ArtifactRecord[]
   most: number
 }
@@ -133,7 +133,7 @@ export function createArtifacts(parts: ArtifactParts): Artifacts {
   }
 }
 
-async function keep(blobs: Blobs, bytes: Uint8Array): Promise<KeptFile> {
+async function keep(blobs: Pick<Blobs, 'begin'>, bytes: Uint8Array): Promise<KeptFile> {
   const incoming = await blobs.begin(bytes.length)
   try {
     await incoming.write(bytes)

@@ -32,7 +32,7 @@ export interface PublishWish {
 
 interface PublishingParts {
   clock: Clock
-  blobs: Blobs
+  blobs: Pick<Blobs, 'begin' | 'remove'>
   releases: Releases
   limits: UploadLimits
   /** @param key 64 hex digits */

@@ -96,7 +96,7 @@ export function blobsOf() {
   const kept = new Map<string, Uint8Array>()
   let count = 0
   let unfinished = 0
-  const blobs: Blobs = {
+  const blobs: Pick<Blobs, 'begin' | 'remove'> = {
     async begin() {
       const pieces: Uint8Array[] = []
       let isOpen = true

@@ -9,9 +9,13 @@ const rules = { freeBytes: 0, orphansBefore: 0 }
 const text = (bytes: string) => Buffer.from(bytes)
 
 async function read(blobs: Awaited<ReturnType<typeof openBlobs>>['blobs'], file: string, start: number, end: number) {
-  const pieces: Buffer[] = []
-  for await (const piece of await blobs.read(file, { start, end })) pieces.push(piece)
-  return String(Buffer.concat(pieces))
+  const [reading, piece] = [await blobs.read(file, { start, end }), Buffer.alloc(3)]
+  let text = ''
+  for (let bytes = await reading.read(piece); bytes > 0; bytes = await reading.read(piece))
+    text += piece.toString('latin1', 0, bytes)
+  await reading.close()
+  await reading.close()
+  return text
 }
 
 t.test('a file is there once it is kept, with its checksum, and for nobody else to read', async (t) => {
