@@ -122,6 +122,8 @@ interface AdmissionNeeds {
 export interface Admission {
   /** Call before the server listens. */
   guard(server: Server): void
+  /** Its connection has asked, and was answered, without a request of Node's. */
+  answeredAtOnce(socket: Socket): void
   /** Logs what was counted but not logged yet. */
   close(): void
 }
@@ -148,9 +150,11 @@ export function createAdmission({ config, shareOf, clock, log, metrics }: Admiss
     return connection
   }
 
+  const connections = new WeakMap<Socket, Connection>()
+
   return {
+    answeredAtOnce: (socket) => connections.get(socket)?.rests(),
     guard(server) {
-      const connections = new WeakMap<Socket, Connection>()
       server.on('connection', (socket) => {
         const connection = admit(socket)
         if (connection) connections.set(socket, connection)
@@ -249,6 +253,10 @@ class Connection implements Holder {
     if (--this.#waiting === 0) this.#is('idle')
   }
 
+  rests(): void {
+    this.#is('idle')
+  }
+
   lasts(): void {
     this.#is('lasting')
   }
@@ -276,6 +284,8 @@ interface TurnsNeeds {
 export interface Turns {
   /** Wraps a request listener: it is called when the request's turn comes, or never if the client has gone. */
   inTurn(listener: RequestListener): RequestListener
+  /** Whether it is the turn of a connection on which no request waits; if so, the turn is taken. */
+  isNow(socket: Socket): boolean
   /** Runs something else for an address when it is its turn, such as a TLS handshake. */
   take(remoteAddress: string, run: () => void): void
 }
@@ -300,7 +310,7 @@ interface Share {
 export function createRequestTurns(needs: TurnsNeeds): Turns {
   const { config, shareOf } = needs
   const lines = new WeakMap<Socket, Line>()
-  const begin = createShares(needs)
+  const { begin, isNow } = createShares(needs)
 
   function lineOf(connection: Socket): Line {
     const known = lines.get(connection)
@@ -314,6 +324,7 @@ export function createRequestTurns(needs: TurnsNeeds): Turns {
 
   return {
     take: (remoteAddress, run) => begin(shareOf(remoteAddress), run),
+    isNow: (socket) => isNow(lineOf(socket).share),
     inTurn: (listener) => (request, response) => {
       const { socket } = request
       const line = lineOf(socket)
@@ -350,7 +361,7 @@ export function createRequestTurns(needs: TurnsNeeds): Turns {
 /** Other clients count as active while turns have changed address within this time. */
 const OTHERS_MS = 1000
 
-/** @returns runs a request of that address when its turn comes; at once if it is not limited */
+/** `begin` runs a request of that address when its turn comes; at once if it is not limited. */
 function createShares({ config, clock, onceAround = setImmediate }: TurnsNeeds) {
   /** Addresses that asked in this round, or wait for the next. */
   const shares = new Map<string, Share>()
@@ -364,17 +375,20 @@ function createShares({ config, clock, onceAround = setImmediate }: TurnsNeeds) 
     return clock.monotonicMs() - beganMs >= config.turn_ms
   }
 
-  function begin(name: string | undefined, run: () => void): void {
+  function isNow(name: string | undefined): boolean {
     if (latest !== null && name !== latest) changedMs = clock.monotonicMs()
     latest = name
     const share = shares.get(name ?? '')
-    if (name === undefined) run()
-    else if (share === undefined) {
-      shares.set(name, { beganMs: clock.monotonicMs(), waiting: [] })
-      comeRound()
-      run()
-    } else if (share.waiting.length > 0 || isSpent(share)) share.waiting.push(run)
-    else run()
+    if (name === undefined) return true
+    if (share !== undefined) return share.waiting.length === 0 && !isSpent(share)
+    shares.set(name, { beganMs: clock.monotonicMs(), waiting: [] })
+    comeRound()
+    return true
+  }
+
+  function begin(name: string | undefined, run: () => void): void {
+    if (isNow(name)) run()
+    else shares.get(name ?? '')?.waiting.push(run)
   }
 
   function comeRound(): void {
@@ -419,7 +433,7 @@ function createShares({ config, clock, onceAround = setImmediate }: TurnsNeeds) 
     )
   }
 
-  return begin
+  return { begin, isNow }
 }
 
 /** Overhead of a name or a value, however short. @source measured: 136 bytes a field */

@@ -51,6 +51,9 @@ function isForeignFetch(headers: IncomingHttpHeaders): boolean {
 /** Methods that change nothing: any site may link here, and only the user who follows the link sees the result. */
 const LOOKS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
+/** No cache in between may give one page's answer to another. */
+export const ANSWERS_DIFFER = { vary: 'origin' } as const
+
 /** Kept short because a found board may leave or move; pages then soon ask again. */
 const PREFLIGHT_S = 600
 
@@ -65,8 +68,7 @@ export interface BrowserPaths {
 /** Applies the rule to every request before its credentials are checked. */
 export function holdBrowsers(app: FastifyInstance, rule: BrowserRule, paths: BrowserPaths): void {
   app.addHook('onRequest', async (request, reply) => {
-    // No cache in between may give one page's answer to another.
-    reply.header('vary', 'origin')
+    reply.headers(ANSWERS_DIFFER)
     const page = callingPage(request.headers, rule)
     const isOwnOnly = paths.sameOriginOnly.has(request.routeOptions.url ?? '')
     if (isOwnOnly) checkOwn(request, page)

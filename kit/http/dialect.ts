@@ -57,6 +57,9 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const WORD = /true|false|null/y
 const SPACE = /[ \t\n\r]*/y
 
+/** Made once: it takes longer to make than to read a short body. */
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
 /** An object or a list that was opened and not yet closed. `keys` is undefined for a list. */
 interface Open {
   keys: Set<string> | undefined
@@ -71,7 +74,7 @@ interface Open {
 export function readJson(bytes: Uint8Array): unknown {
   let text: string
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    text = utf8.decode(bytes)
   } catch (cause) {
     throw new Fault('bad_json', 'the body is not UTF-8 text, expected JSON', { cause })
   }

@@ -252,7 +252,10 @@ interface Answered {
 }
 
 /** Records requests that Fastify does not see. */
-export type CountAnswered = (request: IncomingMessage, answered: Answered) => void
+export type CountAnswered = (
+  request: Pick<IncomingMessage, 'method' | 'socket' | 'headers'>,
+  answered: Answered,
+) => void
 
 /** Counts and logs. @returns a function to record what is answered without a route */
 export function watchTraffic(app: FastifyInstance, { log, metrics, onAnswered }: Needs): CountAnswered {
@@ -262,7 +265,7 @@ export function watchTraffic(app: FastifyInstance, { log, metrics, onAnswered }:
   )
   const observe = byKind((kind) => durations.of(kind))
   const known: ReadonlySet<string> = new Set(app.supportedMethods)
-  function count({ method: said = '', socket, headers }: IncomingMessage, answered: Answered): void {
+  const count: CountAnswered = ({ method: said = '', socket, headers }, answered) => {
     const { route, path, status, tookMs } = answered
     const method = known.has(said) ? said : 'other'
     const from = plainAddress(socket.remoteAddress)

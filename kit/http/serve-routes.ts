@@ -14,6 +14,8 @@ import { hasProxySign } from '../pure/proxy-signs.ts'
 import type { BodyTime } from './admission.ts'
 import { type Checked, createCheck, fieldsFault } from './check.ts'
 import { type Dialect, jsonDialect } from './dialect.ts'
+import type { AnswerError } from './errors.ts'
+import type { PlainHead, PlainRoute } from './plain-requests.ts'
 import {
   type Ask,
   type Caller,
@@ -138,15 +140,7 @@ function createServe(route: Route, needs: ServeNeeds): Serve {
   const { dialect, longAnswers } = needs
   const checkParams = route.params && createCheck(route.params, 'text', ':')
   const checkQuery = createCheck(route.query ?? (route.method === 'GET' ? IGNORED : NOTHING), 'text', '?')
-  const checkBody = createCheck(route.body ?? NOTHING, dialect.source)
-  const nothingSent = () => dialect.nothing() ?? (mayComeEmpty(route) ? {} : undefined)
-  const bodyOf = (request: FastifyRequest, take: (checked: Checked) => unknown) => {
-    if (route.body === undefined && request.body === undefined) return undefined
-    const asked = checkBody(request.body === undefined ? nothingSent() : request.body)
-    const body = take(asked)
-    if (asked.faults.length > 0) take({ value: body, faults: route.faultsBeside?.(body) ?? [] })
-    return body
-  }
+  const checkBody = createBodyCheck(route, dialect)
   const serve: Serve = async (request, reply, by) => {
     // A body may take its time: who was signed out meanwhile changes nothing any more.
     if (by.caller && request.body !== undefined && !needs.isStillSignedIn(by.caller))
@@ -161,7 +155,7 @@ function createServe(route: Route, needs: ServeNeeds): Serve {
     }
     const params = checkParams ? take(checkParams(request.params)) : request.params
     const query = take(checkQuery(queryOf(route, request)))
-    const checked = route.upload ? undefined : bodyOf(request, take)
+    const checked = route.upload ? undefined : take(checkBody(request.body))
     if (faults.length > 0) throw fieldsFault(faults)
     const body = route.upload ? openUpload(request.raw, route.upload, needs.clock) : checked
     // Not spread: that would read the signal, and create one for every request.
@@ -174,6 +168,69 @@ function createServe(route: Route, needs: ServeNeeds): Serve {
   if (!route.upload) return serve
   return (request, reply, by) => serve(request, reply, by).finally(() => endUpload(request.raw, needs.clock))
 }
+
+/** @returns checks a body, or undefined if none was sent */
+function createBodyCheck(route: Route, dialect: Dialect): (sent: unknown) => Checked {
+  const check = createCheck(route.body ?? NOTHING, dialect.source)
+  const nothingSent = () => dialect.nothing() ?? (mayComeEmpty(route) ? {} : undefined)
+  return (sent) => {
+    if (route.body === undefined && sent === undefined) return { value: undefined, faults: [] }
+    const { faults, value } = check(sent === undefined ? nothingSent() : sent)
+    if (faults.length === 0 || !route.faultsBeside) return { faults, value }
+    return { value, faults: [...faults, ...route.faultsBeside(value)] }
+  }
+}
+
+/** The route for what is answered without Fastify: the same checks in the same order, the same handler, the same errors. */
+export function createPlainRoute(
+  route: Route & Required<Pick<Route, 'isPlain'>>,
+  { answerError, dialect }: { answerError: AnswerError; dialect: Dialect },
+): PlainRoute {
+  const check = createBodyCheck(route, dialect)
+  const { path } = route
+  function sentIn(bytes: Uint8Array, headers: IncomingHttpHeaders): { sent: unknown } | undefined {
+    try {
+      return { sent: dialect.readBody(bytes, headers['content-type'] ?? '') }
+    } catch {
+      // Fastify ends a connection whose body it could not read.
+      return undefined
+    }
+  }
+
+  function answered({ sent }: { sent: unknown }, { headers, remoteAddress }: PlainHead): Reply | undefined {
+    const { faults, value: body } = check(sent)
+    if (faults.length > 0) throw fieldsFault(faults)
+    if (!route.isPlain(body as never)) return undefined
+    // Nothing waits, so nothing can be given up.
+    const { signal } = NEVER
+    const ask: Ask = {
+      body,
+      headers,
+      remoteAddress,
+      signal,
+      params: {},
+      query: {},
+      caller: undefined,
+      token: undefined,
+    }
+    const result = route.handle(ask as Ask<never, never, never>)
+    if (result instanceof Promise) throw new TypeError(`${path} answers later what it called plain`)
+    return result instanceof Reply ? result : new Reply(200, result)
+  }
+  return {
+    path,
+    answer(bytes, head) {
+      const read = sentIn(bytes, head.headers)
+      try {
+        return read && answered(read, head)
+      } catch (error) {
+        return answerError(error, { method: 'POST', path, headers: head.headers })
+      }
+    },
+  }
+}
+
+const NEVER = new AbortController()
 
 /** A route without a body or query schema takes an empty one: unknown names are refused here as everywhere. */
 const NOTHING = { type: 'object', properties: {}, additionalProperties: false } as TSchema

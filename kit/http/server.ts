@@ -20,13 +20,14 @@ import {
   type Turns,
   withinFiles,
 } from './admission.ts'
-import { type BrowserRule, checkPage, holdBrowsers } from './browser-rule.ts'
+import { ANSWERS_DIFFER, type BrowserRule, checkPage, holdBrowsers } from './browser-rule.ts'
 import { type Dialect, gatherBody, jsonDialect } from './dialect.ts'
 import { type AnswerError, answerClientError, createAnswerError } from './errors.ts'
 import { kitRoutes } from './kit-routes.ts'
 import { type Contact, type CountAnswered, type Metrics, watchTraffic } from './metrics.ts'
+import { createPlainRequests, type PlainRequests } from './plain-requests.ts'
 import type { Caller, Fence, Identify, Route, TakeTicket } from './route.ts'
-import { addRoutes, answer, recognize, refuseMethod, refuseOtherMethods } from './serve-routes.ts'
+import { addRoutes, answer, createPlainRoute, recognize, refuseMethod, refuseOtherMethods } from './serve-routes.ts'
 import { addSockets, type SocketRoute, type Sockets } from './sockets.ts'
 import { loadPages, type Page, sendPage, type WebPages } from './static-pages.ts'
 import { createSurface, type ServeSurface, type Surface, type SurfaceNeeds } from './surface.ts'
@@ -65,6 +66,8 @@ function createFastify(
     /** Gets each request before Fastify sees it. */
     surface?: ServeSurface
     tls: Tls | undefined
+    /** Gets each connection before Node does. */
+    plain: PlainRequests | undefined
     frameworkErrors: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
     clientErrors: (error: NodeJS.ErrnoException, connection: Socket) => void
   },
@@ -100,6 +103,7 @@ function createFastify(
         http,
         by.turns.inTurn(by.tls ? onlyEncrypted(served, by.tls.redirect.answer) : served),
       )
+      by.plain?.guard(server)
       by.tls?.front.guard(server)
       server.keepAliveTimeout = keepAliveTimeout
       // We time requests ourselves: Node has only one timeout for all.
@@ -239,7 +243,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const admission = createAdmission({ ...options, config: withinFiles(config, log), shareOf })
   const turns = createRequestTurns({ ...options, shareOf })
   const tls = tlsOf(options, { answerError, bodies, checkHead, headers, turns, shareOf })
-  const guards = { admission, unsent, turns, tls }
+  const plain = plainOf(options, { answerError, admission, unsent, turns, headers, dialect, clientErrors, count })
+  const guards = { admission, unsent, turns, tls, plain }
   const needs = { ...guards, frameworkErrors: sendError, clientErrors, socketPaths, dialect, bodies, surface }
   const app: FastifyInstance = createFastify(config, needs)
   app.setErrorHandler(sendError)
@@ -261,6 +266,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   app.addHook('preClose', async () => {
     tls?.front.close()
     tls?.redirect.close()
+    plain?.close()
   })
   app.addHook('onClose', async () => {
     heartbeat.cancel()
@@ -279,9 +285,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   return startable(app, { sockets, longAnswers }, options)
 }
 
+function hostRule({ browsers, config }: Pick<HttpServerOptions, 'browsers' | 'config'>): BrowserRule['takesHost'] {
+  return browsers?.takesHost ?? ((host) => isHostAllowed(host, config.hosts))
+}
+
 /** @returns refuses malformed heads, and hosts that this server does not serve */
-function headCheck({ browsers, config }: HttpServerOptions): (request: IncomingMessage) => void {
-  const takesHost = browsers?.takesHost ?? ((host) => isHostAllowed(host, config.hosts))
+function headCheck(options: HttpServerOptions): (request: IncomingMessage) => void {
+  const takesHost = hostRule(options)
   return (request) => {
     checkLoneHeaders(request)
     if (!takesHost(request.headers.host))
@@ -308,6 +318,36 @@ function surfaceOf(
     takes: (request, sizeBytes) => by.unsent.takes(request, sizeBytes),
     onAnswered: (request, { statusCode: status }, facts) =>
       by.onAnswered(request, { ...facts, status, route: `${surface.prefix}/*` }),
+  })
+}
+
+function plainOf(
+  { browsers, clock, config, routes, tls }: HttpServerOptions,
+  by: Pick<SurfaceNeeds, 'answerError' | 'headers'> & {
+    admission: Admission
+    unsent: Unsent
+    turns: Turns
+    dialect: Dialect
+    clientErrors: (error: NodeJS.ErrnoException, connection: Socket) => void
+    count: { answered?: CountAnswered }
+  },
+): PlainRequests | undefined {
+  const those = routes.filter((route): route is Route & Required<Pick<Route, 'isPlain'>> => route.isPlain !== undefined)
+  if (those.length === 0) return undefined
+  let common: Readonly<Record<string, string>> = {}
+  let all = common
+  return createPlainRequests({
+    ...{ ...by, clock, config },
+    routes: those.map((route) => createPlainRoute(route, by)),
+    takesHost: hostRule({ browsers, config }),
+    headers() {
+      const now = by.headers()
+      if (now !== common) [common, all] = [now, browsers ? { ...now, ...ANSWERS_DIFFER } : now]
+      return all
+    },
+    mayAnswer: (socket) => !tls || isEncrypted({ socket }),
+    onLate: by.clientErrors,
+    onAnswered: (asking, answered) => by.count.answered?.(asking, answered),
   })
 }
 

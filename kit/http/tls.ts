@@ -205,7 +205,7 @@ function reasonOf(error: NodeJS.ErrnoException & { reason?: string }): string {
 // Plain requests on the same port are redirected.
 
 /** Whether a request came over TLS. Without `instanceof`, which would load Node's TLS in daemons that do not use it. */
-export function isEncrypted({ socket }: IncomingMessage): boolean {
+export function isEncrypted({ socket }: Pick<IncomingMessage, 'socket'>): boolean {
   return (socket as Partial<TLSSocket>).encrypted === true
 }
 

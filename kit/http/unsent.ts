@@ -52,7 +52,7 @@ export interface Unsent {
    * Call before an answer is made.
    * @throws Fault `too_much_unsent` if too much is waiting for the address
    */
-  check(request: IncomingMessage): void
+  check(request: Pick<IncomingMessage, 'socket'>): void
   /** Whether a long answer may be added: the first always may, further ones while they fit. */
   takes(request: IncomingMessage, sizeBytes: number): boolean
   close(): void

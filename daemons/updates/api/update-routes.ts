@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { type Ask, count, object, orNull, type Route, route, text } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { compareVersions, isVersion } from '#kit/pure/version.ts'
-import { type Blobs, channels, type ReleaseRecord, type UpdatePackage } from '../core/ports.ts'
+import { type Blobs, channels, type InstallationRecord, type ReleaseRecord, type UpdatePackage } from '../core/ports.ts'
 import type { Registry, Report } from '../core/registry/registry.ts'
 import type { Releases } from '../core/releases/releases.ts'
 import type { Transfers } from '../core/releases/transfers.ts'
@@ -77,22 +77,33 @@ function checkRoute({ registry, releases, window }: UpdateRouteParts): Route {
     summary: 'Whether there is a newer version, for a registered and enabled installation',
     body: checkBody,
     reply: Type.Union([nothingNew, newer]),
-    async handle({ body, headers, remoteAddress }) {
+    // What is reported is on the disk before it is answered.
+    isPlain: ({ facts: said }) => said === undefined,
+    handle({ body, headers, remoteAddress }) {
       const { arch, build, channel, facts: said, version: own } = body
       const given = installationIdOf(headers, body)
       if (!isVersion(own)) throw badVersion()
-      let installation = registry.require(given, remoteAddress, { version: own, arch, build, channel })
-      const { id } = installation
-      for (const report of reportsOf(said)) {
-        if (releases.get(report.version) === undefined || !(await registry.report(id, report))) continue
-        if (report.outcome !== 'applied') await releases.judge(report.version)
-        installation = registry.get(id) ?? installation
-      }
-      const latest = releases.latestFor(installation)
-      if (!latest?.update || compareVersions(latest.version, own) <= 0) return { update: false, version: own }
-      return offer(latest, latest.update, window)
+      const installation = registry.require(given, remoteAddress, { version: own, arch, build, channel })
+      if (said === undefined) return offerTo(installation, own)
+      return take(installation.id, reportsOf(said)).then(() =>
+        offerTo(registry.get(installation.id) ?? installation, own),
+      )
     },
   })
+
+  async function take(id: string, reports: readonly Report[]): Promise<void> {
+    for (const report of reports) {
+      if (releases.get(report.version) === undefined || !(await registry.report(id, report))) continue
+      if (report.outcome !== 'applied') await releases.judge(report.version)
+    }
+  }
+
+  function offerTo(installation: InstallationRecord, own: string) {
+    const latest = releases.latestFor(installation)
+    if (!latest?.update || latest.version === own || compareVersions(latest.version, own) <= 0)
+      return { update: false, version: own }
+    return offer(latest, latest.update, window)
+  }
 }
 
 function offer({ version: offered }: ReleaseRecord, update: UpdatePackage, window: string) {

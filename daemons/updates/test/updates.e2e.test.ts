@@ -1,6 +1,7 @@
 /** The update server as built, over its interface: part B of interface document 3, line by line. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -392,3 +393,58 @@ t.test('B.routes.artifacts are uploaded, listed, searched and downloaded', async
   t.equal((await stage.admin('DELETE', '/admin/api/artifacts/web_service/weather.json')).status, 204)
   t.match(await post('/web_service/download/weather.json'), { status: 404 })
 })
+
+t.test('check_update answers the same to plain requests, past Fastify, as to any other', async (t) => {
+  const stage = await openStage(t, { sets: ['registration.per_address_per_hour=10000', 'releases.window=02:00-05:00'] })
+  const { admin, enabled, publish, url } = stage
+  const { host, port } = new URL(url)
+  await publish('1.2.0', archive)
+  await publish('1.3.0-beta.1', archiveOf(1000))
+  const [id, disabled] = [await enabled('1.0.0'), await enabled()]
+  await admin('PATCH', `/admin/api/installations/${disabled}`, { enabled: false })
+  const pending = newId()
+  const bodies: unknown[] = [
+    ...['1.0.0', '1.2.0', '1.3.0', '1.2', '', 'v1.2.0', '1.0.0+7', 7, null].map((version) => ({ version })),
+    ...['stable', 'beta', 'other'].map((channel) => ({ version: '1.0.0', channel })),
+    { version: '1.0.0', arch: 'x64', build: 'ab', more: [1] },
+    { version: '1.0.0', build: 'x'.repeat(65) },
+    { version: '1.0.0', facts: {} },
+    { version: '1.2.0', facts: { applied: '1.2.0' } },
+    { version: '1.0.0', facts: { rolled_back: '1.2.0', failed_step: 'probe', reason: 'no answer' } },
+    { version: '1.0.0' },
+    ...[{}, [], 'text', null, { installation_id: 7, version: '1.0.0' }],
+  ]
+  const ids = [id, disabled, pending, 'A'.repeat(32), '', undefined]
+  const texts = [
+    ...bodies.map((body) => JSON.stringify(body)),
+    '{"version":"1.0.0"',
+    '{"version":"1.0.0","version":"1.1.0"}',
+  ]
+  for (const text of texts)
+    for (const given of ids)
+      for (const isHead of [true, false]) {
+        const body =
+          given === undefined || isHead || !text.endsWith('}')
+            ? text
+            : text.replace('{', `{"installation_id":"${given}",`)
+        const fields = isHead && given !== undefined ? [`x-svc-installation-id: ${given}`] : []
+        // A page of its own is let in like a program, and is not plain.
+        const plain = await rawAnswer(Number(port), host, body, fields)
+        const other = await rawAnswer(Number(port), host, body, [...fields, `origin: http://${host}`])
+        t.equal(plain, other, `${fields} ${body}`)
+      }
+})
+
+/** The whole answer, without its date. */
+async function rawAnswer(port: number, host: string, body: string, fields: readonly string[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  const head = ['POST /check_update HTTP/1.1', `host: ${host}`, 'content-type: application/json', ...fields]
+  socket.write(`${head.join('\r\n')}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+  let heard = ''
+  for await (const data of socket) {
+    heard += data
+    const [, length = '', rest = ''] = /content-length: (\d+)\r\n[\s\S]*?\r\n\r\n([\s\S]*)$/.exec(heard) ?? []
+    if (length !== '' && Buffer.byteLength(rest) >= Number(length)) break
+  }
+  return heard.replace(/\r\nDate: [^\r]*/, '')
+}

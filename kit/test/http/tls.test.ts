@@ -339,3 +339,34 @@ t.test('without TLS nothing is asked of the certificate', async (t) => {
   response.resume()
   t.equal(response.statusCode, 200)
 })
+
+t.test("what is answered without Node's HTTP is so once it is encrypted, and sent to HTTPS before", async (t) => {
+  let plain = 0
+  const asked = route({
+    ...{ method: 'POST', path: '/ask', who: 'anyone', summary: 'Test', body: Type.Object({}) },
+    isPlain: () => ++plain > 0,
+    handle: () => ['told'],
+  })
+  const { authority, port } = await secure(t, { routes: [asked] })
+  const request =
+    'POST /ask HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}'
+  const clear = connect(port, '127.0.0.1')
+  clear.write(request)
+  const [redirect] = await once(clear, 'data')
+  t.match(String(redirect), /^HTTP\/1.1 308 /)
+  t.equal(plain, 0)
+  clear.destroy()
+  const stream = connectTls({
+    port,
+    host: '127.0.0.1',
+    ca: authority.rootCertificate(),
+    checkServerIdentity: () => undefined,
+  })
+  for (const count of [1, 2]) {
+    stream.write(request)
+    const [answer] = await once(stream, 'data')
+    t.match(String(answer), /^HTTP\/1.1 200 OK\r\n[\s\S]*\["told"\]$/)
+    t.equal(plain, count)
+  }
+  stream.destroy()
+})
