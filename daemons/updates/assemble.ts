@@ -130,11 +130,12 @@ async function furnish(context: Context, records: Records): Promise<House> {
 
 async function filesOf({ clock, config, log }: Context, folder: string, database: UpdatesDatabase) {
   const { free_bytes: freeBytes, orphan_days: orphanDays } = config.storage
-  const rules = { freeBytes, orphansBefore: clock.epochMs() - orphanDays * DAY_MS }
+  const rules = { freeBytes, orphansBefore: clock.epochMs() - orphanDays * DAY_MS, isForGroup: false }
   const named = database.releases.flatMap(({ installer, update }) =>
     [installer, update].flatMap((one) => one?.file ?? []),
   )
-  const releases = await openBlobs(join(folder, 'releases'), new Set(named), rules)
+  const isForGroup = config.downloads.offload !== ''
+  const releases = await openBlobs(join(folder, 'releases'), new Set(named), { ...rules, isForGroup })
   const ofArtifacts = new Set(database.artifacts.map(({ file }) => file))
   const artifacts = await openBlobs(join(folder, 'artifacts'), ofArtifacts, rules)
   const missing = [...releases.missing, ...artifacts.missing]
@@ -201,7 +202,8 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
 
 function routesOf({ clock, config, log, version }: Context, house: House, { recorder }: Records): Route[] {
   const { database, folder, installerTransfers, registry, releases, transfers, updateKey } = house
-  const { artifacts: most, publishing, storage, uploads } = config
+  const { artifacts: most, downloads, publishing, storage, uploads } = config
+  const files = { files: house.releaseFiles, isOffloaded: downloads.offload === 'x-accel-redirect' }
   const shareOf = createShareOf(config.connections.trusted)
   const limits = { idleMs: uploads.idle_ms, wholeMs: uploads.whole_ms, retryMs: uploads.retry_ms }
   const artifactParts = {
@@ -224,7 +226,7 @@ function routesOf({ clock, config, log, version }: Context, house: House, { reco
       registry,
       releases,
       transfers,
-      files: house.releaseFiles,
+      ...files,
       shareOf,
       window: config.releases.window,
     }),
@@ -234,7 +236,7 @@ function routesOf({ clock, config, log, version }: Context, house: House, { reco
       publishing: taking,
     }),
     ...installRoutes({
-      ...{ releases, files: house.releaseFiles, shareOf, transfers: installerTransfers },
+      ...{ ...files, releases, shareOf, transfers: installerTransfers },
       ...{ publicUrl: publishing.public_url, isSecure: config.http.tls, proofOf: installerProofOf },
     }),
     ...artifactRoutes(artifactParts),

@@ -112,6 +112,11 @@ const downloads = Type.Object(
     installers: count(16, 1, 1024, 'installers that are sent at once, which anybody may ask for'),
     installers_per_address: count(4, 1, 1024, 'those of one address (IPv6: one /64)'),
     retry_ms: milliseconds(30_000, 1000, 3_600_000, 'when one that was answered 429 may try again'),
+    offload: Type.Enum(['', 'x-accel-redirect'], {
+      default: '',
+      description:
+        'x-accel-redirect: nginx in front sends the bytes of updates and installers, where it says that it does; empty: they come from this daemon',
+    }),
   },
   { additionalProperties: false, default: {}, description: 'files that are sent' },
 )

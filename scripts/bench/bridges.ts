@@ -15,8 +15,7 @@ export interface Bridge {
   stop(): Promise<void>
 }
 
-/** Whether a program is installed; one that is not is named. */
-export function isThere(program: string): boolean {
+function isThere(program: string): boolean {
   const folders = program.includes('/') ? [''] : (process.env.PATH ?? '').split(delimiter)
   const isFound = folders.some((folder) => {
     try {

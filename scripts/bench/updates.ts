@@ -14,13 +14,14 @@ import { loadavg, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { writeContainer } from '#kit/release/container.ts'
+import { hasNginx, NGINX, type Nginx, startNginx } from '#kit/test/net/nginx.ts'
 import { forgetMost, mostResidentMb, residentMb } from '#kit/test/process-memory.ts'
 import type { InstallationRecord } from '../../daemons/updates/core/ports.ts'
 import { openStage, type Stage, UPDATE_KEY } from '../../daemons/updates/test/stage.ts'
 import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
 import { type Ends, endAll } from './controller-site.ts'
 import { cpuSecondsOf, median } from './figures.ts'
-import { type HttpLoad, startLoad, startNginx } from './http-harness.ts'
+import { type HttpLoad, startLoad } from './http-harness.ts'
 
 /** A row of the table; `isMet` is absent if there is no limit. */
 interface Figure {
@@ -78,6 +79,17 @@ async function costOf<Result>(pids: readonly number[], work: () => Promise<Resul
   const before = used()
   const result = await work()
   return { cpuS: used() - before, result }
+}
+
+/** nginx, unless it is missing, which is said. */
+async function nginxWith(ends: Ends, locations: string): Promise<Nginx | undefined> {
+  if (!hasNginx) {
+    console.log(`${NGINX} is not installed: it is left out`)
+    return undefined
+  }
+  const nginx = await startNginx(locations)
+  ends.push(() => nginx.stop())
+  return nginx
 }
 
 // Many installations.
@@ -147,8 +159,7 @@ const questionsOf = (folder: string) =>
 
 async function rateFigures({ ends, folder, load, rounds }: Bench, stage: Stage): Promise<Figure[]> {
   const nothingNew = JSON.stringify({ update: false, version: VERSION })
-  const nginx = await startNginx(`location / { default_type application/json; return 200 '${nothingNew}'; }`)
-  if (nginx) ends.push(() => nginx.stop())
+  const nginx = await nginxWith(ends, `location / { default_type application/json; return 200 '${nothingNew}'; }`)
   const servers = [{ pid: stage.pid, port: portOf(stage.url) }, ...(nginx ? [nginx] : [])]
   const asked = questionsOf(folder)
   const rates: number[][] = servers.map(() => [])
@@ -222,7 +233,7 @@ async function makeArchive(folder: string): Promise<{ file: string; key: string;
 
 async function fileFigures(bench: Bench): Promise<Figure[]> {
   const archive = await makeArchive(bench.folder)
-  const stage = await openServer(bench, join(bench.folder, 'files'))
+  const stage = await openServer(bench, join(bench.folder, 'files'), ['downloads.offload=x-accel-redirect'])
   const id = await stage.enabled('1.0.0')
   const uploads = await uploadFigures(bench, stage, archive)
   const downloads = await downloadFigures(bench, stage, { ...archive, id })
@@ -230,19 +241,25 @@ async function fileFigures(bench: Bench): Promise<Figure[]> {
   return [...uploads, ...downloads]
 }
 
+function uploadOf(version: string, key: string, sizeBytes: number): string {
+  return requestOf('/push_update', {
+    ...{ 'x-svc-update-key': UPDATE_KEY, 'x-svc-version': version, 'x-svc-encryption-key': key },
+    ...{ 'content-type': 'application/octet-stream', 'content-length': sizeBytes },
+  })
+}
+
 type Archive = Awaited<ReturnType<typeof makeArchive>>
 
 async function uploadFigures({ folder, load, rounds }: Bench, stage: Stage, archive: Archive): Promise<Figure[]> {
   const { file, key, sizeBytes } = archive
-  const headOf = (version: string) =>
-    requestOf('/push_update', {
-      ...{ 'x-svc-update-key': UPDATE_KEY, 'x-svc-version': version, 'x-svc-encryption-key': key },
-      ...{ 'content-type': 'application/octet-stream', 'content-length': sizeBytes },
-    })
   let made = 0
   const upload = async (many: number) => {
     const versions = Array.from({ length: many }, () => `2.0.${100 + made++}`)
-    const command = `send ${portOf(stage.url)} ${many} ${requestFile(folder, 'uploads', versions.map(headOf))} ${file}`
+    const command = `send ${portOf(stage.url)} ${many} ${requestFile(
+      folder,
+      'uploads',
+      versions.map((version) => uploadOf(version, key, sizeBytes)),
+    )} ${file}`
     const { cpuS, result } = await costOf([stage.pid], () => load.run(command))
     if (result.answered !== many) throw new Error(`${command}: ${JSON.stringify(result)}`)
     for (const version of versions) await stage.admin('DELETE', `/admin/api/updates/${version}`)
@@ -270,44 +287,74 @@ async function uploadFigures({ folder, load, rounds }: Bench, stage: Stage, arch
   ]
 }
 
-async function downloadFigures(
-  { ends, folder, load, rounds }: Bench,
-  stage: Stage,
-  { file, id, key, sizeBytes }: Archive & { id: string },
-): Promise<Figure[]> {
+async function downloadFigures(bench: Bench, stage: Stage, archive: Archive & { id: string }): Promise<Figure[]> {
+  const { ends, folder, load } = bench
+  const { file, id, key, sizeBytes } = archive
   const published = await load.run(
-    `send ${portOf(stage.url)} 1 ${requestFile(folder, 'publish', [
-      requestOf('/push_update', {
-        ...{ 'x-svc-update-key': UPDATE_KEY, 'x-svc-version': VERSION, 'x-svc-encryption-key': key },
-        ...{ 'content-type': 'application/octet-stream', 'content-length': sizeBytes },
-      }),
-    ])} ${file}`,
+    `send ${portOf(stage.url)} 1 ${requestFile(folder, 'publish', [uploadOf(VERSION, key, sizeBytes)])} ${file}`,
   )
   if (published.answered !== 1) throw new Error('the archive could not be published')
-  const nginx = await startNginx(`location / { root ${folder}; }`)
-  if (nginx) ends.push(() => nginx.stop())
   const question = requestFile(folder, 'pull', [questionOf('/pull_update', { installation_id: id, version: VERSION })])
   const plain = requestFile(folder, 'get', [`GET /${basename(file)} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`])
-  const servers = [
-    { pid: stage.pid, port: portOf(stage.url), question },
-    ...(nginx ? [{ ...nginx, question: plain }] : []),
-  ]
-  const costs: number[][] = servers.map(() => [])
-  for (let round = 0; round <= rounds; round++)
-    for (const [at, server] of servers.entries()) {
-      const { cpuS, result } = await costOf([server.pid], () => load.run(`fetch ${server.port} 1 ${server.question}`))
-      if (result.bytes < sizeBytes) throw new Error(`a download brought ${result.bytes} bytes`)
-      if (round > 0) costs[at]?.push(cpuS / (sizeBytes / 1e9))
-    }
-  const [own = Number.NaN, peer] = costs.map(median)
+  const nginx = await nginxWith(ends, `location / { root ${folder}; }`)
+  const front = await nginxWith(ends, offloading(stage.url, join(bench.folder, 'files-files/releases')))
+  const [own = Number.NaN, alone, offloaded] = await downloadCosts(bench, sizeBytes, [
+    { pids: [stage.pid], port: portOf(stage.url), question },
+    ...(nginx && front
+      ? [
+          { pids: [nginx.pid], port: nginx.port, question: plain },
+          { pids: [stage.pid, front.pid], port: front.port, question },
+        ]
+      : []),
+  ])
+  const ratio = (cost: number) =>
+    alone === undefined ? '' : `; nginx alone ${alone.toFixed(2)}, ${(cost / alone).toFixed(2)}`
   return [
     {
       what: 'download of 500 MB',
-      measured: `${own.toFixed(2)} CPU s per GB${peer === undefined ? '' : `; nginx ${peer.toFixed(2)}`}`,
+      measured: `${own.toFixed(2)} CPU s per GB${ratio(own)}`,
       wanted: `<= ${BARS.download}`,
       isMet: own <= BARS.download,
     },
+    ...(offloaded === undefined
+      ? []
+      : [
+          {
+            what: 'the same, sent by nginx (`downloads.offload`), both processes',
+            measured: `${offloaded.toFixed(2)} CPU s per GB${ratio(offloaded)}`,
+            wanted: `<= ${BARS.offloaded}`,
+            isMet: offloaded <= BARS.offloaded,
+          },
+        ]),
   ]
+}
+
+/** As in docs/updates.md. */
+function offloading(url: string, folder: string): string {
+  const own = `location /plantroom-releases/ { internal; alias ${folder}/; etag off; add_header ETag $upstream_http_etag; }`
+  return `location / { proxy_pass ${url}; proxy_set_header X-Sendfile-Type X-Accel-Redirect; } ${own}`
+}
+
+interface Sender {
+  pids: number[]
+  port: number
+  question: string
+}
+
+/** CPU seconds per GB of each, medians of rounds in which they take turns. */
+async function downloadCosts(
+  { load, rounds }: Bench,
+  sizeBytes: number,
+  senders: readonly Sender[],
+): Promise<number[]> {
+  const costs: number[][] = senders.map(() => [])
+  for (let round = 0; round <= rounds; round++)
+    for (const [at, { pids, port, question }] of senders.entries()) {
+      const { cpuS, result } = await costOf(pids, () => load.run(`fetch ${port} 1 ${question}`))
+      if (result.bytes < sizeBytes) throw new Error(`a download brought ${result.bytes} bytes`)
+      if (round > 0) costs[at]?.push(cpuS / (sizeBytes / 1e9))
+    }
+  return costs.map(median)
 }
 
 const HEAD = `# The update server

@@ -14,6 +14,7 @@ export interface InstallRouteParts {
   /** Of their own: strangers do not keep installations from their updates. */
   transfers: Transfers
   files: Pick<Blobs, 'read'>
+  isOffloaded: boolean
   shareOf(address: string): string | undefined
   /** Address that the script downloads from; empty: the one that it was asked under. */
   publicUrl: string
@@ -55,7 +56,7 @@ function urlOf({ host = '', 'x-forwarded-proto': proto }: Ask['headers'], isSecu
   return `${isSecure || proto === 'https' ? 'https' : 'http'}://${host}`
 }
 
-function installerRoute({ files, releases, shareOf, transfers }: InstallRouteParts): Route {
+function installerRoute({ files, isOffloaded, releases, shareOf, transfers }: InstallRouteParts): Route {
   return route({
     method: 'GET',
     path: '/installers/:version',
@@ -71,7 +72,10 @@ function installerRoute({ files, releases, shareOf, transfers }: InstallRoutePar
       if (!isVersion(version))
         throw new Fault('bad_version', 'The version is no semantic version, expected one such as 1.4.0.')
       const receiver = { share: shareOf(remoteAddress) }
-      return await sendFile({ ...releases.requireInstaller(version), version }, { ask, files, transfers, receiver })
+      return await sendFile(
+        { ...releases.requireInstaller(version), version },
+        { ask, files, isOffloaded, transfers, receiver },
+      )
     },
   })
 }

@@ -15,6 +15,8 @@ export interface UpdateRouteParts {
   releases: Releases
   transfers: Transfers
   files: Pick<Blobs, 'read'>
+  /** Whether nginx sends what is asked for through it. */
+  isOffloaded: boolean
   /** Who an address counts as. */
   shareOf(address: string): string | undefined
   /** Hours in which updates are to be applied, HH:MM-HH:MM; empty: theirs to say. */
@@ -126,7 +128,7 @@ function reportsOf(said: Static<typeof facts> | undefined): Report[] {
 }
 
 function pullRoute(parts: UpdateRouteParts): Route {
-  const { files, registry, releases, shareOf, transfers } = parts
+  const { files, isOffloaded, registry, releases, shareOf, transfers } = parts
   return route({
     method: 'POST',
     path: '/pull_update',
@@ -146,7 +148,7 @@ function pullRoute(parts: UpdateRouteParts): Route {
       return await sendFile(
         { ...releases.requireUpdate(wanted), version: wanted },
         {
-          ...{ ask, files, transfers },
+          ...{ ask, files, isOffloaded, transfers },
           receiver: { share: shareOf(remoteAddress), installation: id },
           onSent: () => registry.fetched(id, wanted),
         },

@@ -14,6 +14,8 @@ interface BlobRules {
   freeBytes: number
   /** Files that nobody names are removed if they are older, epoch ms: a backup that is put back may name younger ones. */
   orphansBefore: number
+  /** Whether the group of this process may read them too. */
+  isForGroup: boolean
 }
 
 /**
@@ -25,11 +27,12 @@ interface BlobRules {
 export async function openBlobs(
   folder: string,
   named: ReadonlySet<string>,
-  { freeBytes, orphansBefore }: BlobRules,
+  { freeBytes, isForGroup, orphansBefore }: BlobRules,
 ): Promise<{ blobs: Blobs; missing: string[] }> {
   const incoming = join(folder, INCOMING)
   await rm(incoming, { recursive: true, force: true })
-  await mkdir(incoming, { recursive: true, mode: 0o700 })
+  await mkdir(folder, { recursive: true, mode: isForGroup ? 0o750 : 0o700 })
+  await mkdir(incoming, { mode: 0o700 })
   const there = new Set((await readdir(folder)).filter((name) => NAME.test(name)))
   for (const name of there) {
     if (named.has(name)) continue
@@ -39,7 +42,7 @@ export async function openBlobs(
   const blobs: Blobs = {
     async begin(expectedBytes) {
       await refuseFull(folder, expectedBytes ?? 0, freeBytes)
-      return await beginFile(folder, freeBytes)
+      return await beginFile(folder, { freeBytes, mode: isForGroup ? 0o640 : 0o600 })
     },
     remove: (file) => rm(join(folder, checked(file)), { force: true }),
     read: async (file, range) => reading(await opened(join(folder, checked(file))), range),
@@ -98,10 +101,10 @@ const LOOK_BYTES = 16_777_216
 /** What is gathered before it is written: each write is a task of a thread. @source measured: half the processor time of the rest */
 const GATHERED_BYTES = 262_144
 
-async function beginFile(folder: string, freeBytes: number): Promise<Incoming> {
+async function beginFile(folder: string, { freeBytes, mode }: { freeBytes: number; mode: number }): Promise<Incoming> {
   const file = randomUUID()
   const path = join(folder, INCOMING, file)
-  const handle = await open(path, 'wx', 0o600)
+  const handle = await open(path, 'wx', mode)
   const hash = createHash('sha256')
   let sizeBytes = 0
   let lookAtBytes = LOOK_BYTES

@@ -34,11 +34,15 @@ const bytesOf = (ascii: string) => Uint8Array.from(ascii, (sign) => sign.charCod
 export async function* fileOfForm(form: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Uint8Array> {
   const mark = bytesOf(`\r\n--${boundary}`)
   // The first boundary may stand at the very beginning: as if a line had ended before it.
-  let held = bytesOf('\r\n')
+  let held: Uint8Array = bytesOf('\r\n')
   let state: 'before' | 'head' | 'file' | 'after' = 'before'
   for await (const piece of form) {
     if (state === 'after') continue
-    held = joined(held, piece)
+    // Of the file nothing is copied but what is held back at the end of a piece.
+    if (state === 'file' && piece.length >= mark.length + 2 && !beginsIn(held, piece, mark)) {
+      if (held.length > 0) yield held
+      held = piece
+    } else held = joined(held, piece)
     if (state === 'before') {
       if (held.length < mark.length) continue
       if (!startsWith(held, mark, 0)) throw new Fault('bad_upload', 'the form does not begin with its boundary')
@@ -84,6 +88,11 @@ function joined(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
   both.set(one)
   both.set(other, one.length)
   return both
+}
+
+/** Whether a mark begins in what is held back and ends in the next piece, or before. */
+function beginsIn(held: Uint8Array, piece: Uint8Array, mark: Uint8Array): boolean {
+  return find(joined(held, piece.subarray(0, mark.length - 1)), mark, 0) >= 0
 }
 
 function startsWith(bytes: Uint8Array, mark: Uint8Array, at: number): boolean {

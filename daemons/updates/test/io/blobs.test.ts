@@ -5,7 +5,7 @@ import { openBlobs } from '../../io/blobs.ts'
 import { sha256 } from '../stage.ts'
 
 const none: ReadonlySet<string> = new Set()
-const rules = { freeBytes: 0, orphansBefore: 0 }
+const rules = { freeBytes: 0, orphansBefore: 0, isForGroup: false }
 const text = (bytes: string) => Buffer.from(bytes)
 
 async function read(blobs: Awaited<ReturnType<typeof openBlobs>>['blobs'], file: string, start: number, end: number) {
