@@ -231,16 +231,22 @@ export interface Checked {
  */
 export function createCheck(schema: TSchema, from: Source = 'json', prefix = ''): (value: unknown) => Checked {
   if (from === 'form') return createFormCheck(schema)
-  let plain: JsonSchema | undefined
-  let validate: ValidateFunction | undefined
+  let made: { plain: JsonSchema; hasLists: boolean; hasDefaults: boolean; validate: ValidateFunction } | undefined
+  function make() {
+    const plain = closedRecords(structuredCloneOf(schema))
+    const words = JSON.stringify(plain)
+    const validate = (from === 'json' ? strictAjv : textAjv).compile(plain)
+    // Most schemas have neither, and need no walk for them.
+    return { plain, hasLists: words.includes('"maxItems"'), hasDefaults: words.includes('"default"'), validate }
+  }
   return (given) => {
     // Copied and compiled on first use: a daemon has a hundred schemas, and most are never used.
-    plain ??= closedRecords(structuredCloneOf(schema))
-    const long = longLists(plain, given)
+    made ??= make()
+    const { hasDefaults, hasLists, plain, validate } = made
+    const long = hasLists ? longLists(plain, given) : []
     if (long.length > 0)
       return { value: given, faults: long.map(({ field, message }) => ({ field: prefix + field, message })) }
-    validate ??= (from === 'json' ? strictAjv : textAjv).compile(plain)
-    const value = withDefaults(plain, given)
+    const value = hasDefaults ? withDefaults(plain, given) : given
     if (validate(value)) return { value, faults: [] }
     return { value, faults: fieldFaults(validate.errors ?? [], prefix) }
   }

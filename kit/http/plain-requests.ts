@@ -133,8 +133,8 @@ function createAnswering(needs: PlainNeeds) {
     }
     const reply = route.answer(body, { headers, remoteAddress })
     if (!reply) return false
-    const text = textOf(reply)
-    socket.write(text, isAscii(text) ? 'latin1' : 'utf8')
+    const { coding, text } = textOf(reply)
+    socket.write(text, coding)
     needs.admission.answeredAtOnce(socket)
     const tookMs = clock.monotonicMs() - beganMs
     const { path } = route
@@ -237,11 +237,15 @@ function answerWriter({ clock, config, headers }: Pick<PlainNeeds, 'clock' | 'co
     return tail.text
   }
 
-  return ({ body, headers: own, status }: Reply): string => {
+  return ({ body, headers: own, status }: Reply) => {
     const all = headers()
     if (all !== common) [common, commonText] = [all, linesOf(all)]
     const text = JSON.stringify(body)
-    return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${commonText}${linesOf(own)}content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(text)}${tailNow()}${text}`
+    const bytes = Buffer.byteLength(text)
+    const lines = `${commonText}${linesOf(own)}content-type: application/json; charset=utf-8\r\ncontent-length: ${bytes}`
+    // What is ASCII is written without being measured once more; headers are.
+    const coding: BufferEncoding = bytes === text.length ? 'latin1' : 'utf8'
+    return { text: `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}${tailNow()}${text}`, coding }
   }
 }
 
@@ -249,8 +253,4 @@ function linesOf(headers: Readonly<Record<string, string | string[]>>): string {
   let lines = ''
   for (const name in headers) lines += `${name}: ${headers[name]}\r\n`
   return lines
-}
-
-function isAscii(text: string): boolean {
-  return Buffer.byteLength(text) === text.length
 }

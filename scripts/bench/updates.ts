@@ -17,7 +17,7 @@ import { writeContainer } from '#kit/release/container.ts'
 import { hasNginx, NGINX, type Nginx, startNginx } from '#kit/test/net/nginx.ts'
 import { forgetMost, mostResidentMb, residentMb } from '#kit/test/process-memory.ts'
 import type { InstallationRecord } from '../../daemons/updates/core/ports.ts'
-import { openStage, type Stage, UPDATE_KEY } from '../../daemons/updates/test/stage.ts'
+import { archiveOf, openStage, type Stage, UPDATE_KEY } from '../../daemons/updates/test/stage.ts'
 import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
 import { type Ends, endAll } from './controller-site.ts'
 import { cpuSecondsOf, median } from './figures.ts'
@@ -45,6 +45,8 @@ const UPLOADS_AT_ONCE = 4
 const ASKED = 20
 
 const BARS = { checks: 40_000, download: 0.35, offloaded: 0.07, upload: 3, uploadMb: 200, herdMs: 150 }
+/** What nginx did on the machine of these limits. On another, or a busy one, the ratio to it in the same run counts. */
+const NGINX_THERE = { checks: 156_000, download: 0.04 }
 
 interface Bench {
   ends: Ends
@@ -132,6 +134,7 @@ async function manyFigures(bench: Bench): Promise<Figure[]> {
   const stage = await openServer(bench, state)
   const startMs = performance.now() - beganMs
   const startMb = residentMb(stage.pid)
+  await stage.publish(VERSION, archiveOf(100_000))
   const figures = [
     {
       what: `start with ${INSTALLATIONS} installations in the store`,
@@ -177,8 +180,8 @@ async function rateFigures({ ends, folder, load, rounds }: Bench, stage: Stage):
     {
       what: `check_update, nothing new, by ${INSTALLATIONS} installations on ${CONNECTIONS} connections`,
       measured: `${own.toFixed(0)} per CPU second${ratio}`,
-      wanted: `>= ${BARS.checks}`,
-      isMet: own >= BARS.checks,
+      wanted: `>= ${BARS.checks}, or ${(BARS.checks / NGINX_THERE.checks).toFixed(3)} of nginx`,
+      isMet: own >= BARS.checks || own / (peer ?? Number.NaN) >= BARS.checks / NGINX_THERE.checks,
     },
   ]
 }
@@ -313,8 +316,7 @@ async function downloadFigures(bench: Bench, stage: Stage, archive: Archive & { 
     {
       what: 'download of 500 MB',
       measured: `${own.toFixed(2)} CPU s per GB${ratio(own)}`,
-      wanted: `<= ${BARS.download}`,
-      isMet: own <= BARS.download,
+      ...limitOf(own, BARS.download, alone),
     },
     ...(offloaded === undefined
       ? []
@@ -322,11 +324,18 @@ async function downloadFigures(bench: Bench, stage: Stage, archive: Archive & { 
           {
             what: 'the same, sent by nginx (`downloads.offload`), both processes',
             measured: `${offloaded.toFixed(2)} CPU s per GB${ratio(offloaded)}`,
-            wanted: `<= ${BARS.offloaded}`,
-            isMet: offloaded <= BARS.offloaded,
+            ...limitOf(offloaded, BARS.offloaded, alone),
           },
         ]),
   ]
+}
+
+function limitOf(cost: number, bar: number, ofNginx = Number.NaN): Pick<Figure, 'wanted' | 'isMet'> {
+  const times = bar / NGINX_THERE.download
+  return {
+    wanted: `<= ${bar}, or ${times.toFixed(2)} times nginx`,
+    isMet: cost <= bar || cost / ofNginx <= times,
+  }
 }
 
 /** As in docs/updates.md. */
@@ -362,7 +371,8 @@ const HEAD = `# The update server
 Made by \`make bench-updates\`: the update server as it is installed, on loopback, with SQLite and its files on the disk of
 the machine; Debian's nginx (one process) takes turns with it in the same run. CPU seconds are those of the measured process with all its
 threads, as the kernel counts them; the load comes from a program that takes a share of the same cores. Figures are medians
-over the rounds.
+over the rounds. Limits are those of a machine on which nginx answers 156,000 a CPU second and sends a GB for 0.04; on another one the ratio to nginx in the
+same run counts too.
 `
 
 async function measureAll(root: string, rounds: number): Promise<Figure[]> {

@@ -84,7 +84,8 @@ function checkRoute({ registry, releases, window }: UpdateRouteParts): Route {
     handle({ body, headers, remoteAddress }) {
       const { arch, build, channel, facts: said, version: own } = body
       const given = installationIdOf(headers, body)
-      if (!isVersion(own)) throw badVersion()
+      // One that was published is one, and most run one that was.
+      if (releases.get(own) === undefined && !isVersion(own)) throw badVersion()
       const installation = registry.require(given, remoteAddress, { version: own, arch, build, channel })
       if (said === undefined) return offerTo(installation, own)
       return take(installation.id, reportsOf(said)).then(() =>

@@ -86,7 +86,7 @@ export class Registry {
   require(id: string | undefined, address: string, says: Sighting = {}): InstallationRecord {
     if (id === undefined) throw notEnabled()
     const known = this.#all.get(id) ?? this.#register(id, address)
-    const record = known && this.#put(seen(known, { address, says, nowAt: this.#parts.clock.epochMs() }))
+    const record = known && this.#saw(known, address, says)
     if (record?.state === 'enabled') return record
     throw notEnabled()
   }
@@ -153,10 +153,19 @@ export class Registry {
     await this.#inTurn(() => this.#write())
   }
 
+  /** Most say what they said before: a new record for each would outlive the young generation of V8, and fill the old one. */
+  #saw(record: InstallationRecord, address: string, says: Sighting): InstallationRecord {
+    const nowAt = this.#parts.clock.epochMs()
+    if (record.address !== address || !saysAgain(record, says)) return this.#put(seen(record, { address, says, nowAt }))
+    record.seenAt = nowAt
+    this.#changed.add(record.id)
+    return record
+  }
+
   #put(record: InstallationRecord): InstallationRecord {
     this.#all.set(record.id, record)
     if (record.state === 'pending') this.#waiting.set(record.id, record)
-    else this.#waiting.delete(record.id)
+    else if (this.#waiting.size > 0) this.#waiting.delete(record.id)
     this.#changed.add(record.id)
     return record
   }
@@ -251,6 +260,13 @@ function notEnabled(): Fault {
     'unauthorized',
     'This installation gets no updates here: it is not registered and enabled. An administrator of the update server enables it.',
   )
+}
+
+function saysAgain(record: InstallationRecord, says: Sighting): boolean {
+  const { arch = null, build = null, channel = null, version } = says
+  if (version === undefined) return true
+  const isSame = arch === record.arch && build === record.build && channel === record.askedChannel
+  return isSame && version === record.version
 }
 
 function seen(
