@@ -49,6 +49,7 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   const definitions = definitionsOf(stateFolder, config)
   const house: House = { context, drivers: driversOf(definitions), definitions, audit, records, site }
   markAccounts(house)
+  tellEffects(house)
   parts.add({ name: 'audit', start: () => audit.start(), stop: () => audit.stop() })
   parts.add({ name: 'journal', start: () => {}, stop: () => house.records.close() })
   parts.add({ name: 'site', start: () => {}, stop: () => site.close() })
@@ -72,6 +73,14 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   }
   parts.add(createPresence({ ...context, daemon: 'controller', port: () => server.address().port, says, finding }).part)
   return { status: () => statusLine(house) }
+}
+
+/** What an upgrade has changed once: whoever reads how the update went has to know of it. */
+function tellEffects({ context: { log }, records: { journal }, site }: House): void {
+  for (const effect of site.effects) {
+    log.notice(`[UPDATE] ${effect}`)
+    journal.record({ who: 'plantroom', from: 'update', what: 'changed with the upgrade', detail: { what: effect } })
+  }
 }
 
 /** What the server serves. */

@@ -17,7 +17,7 @@ export const DATABASE_FILE = 'controller.db'
 const APPLICATION_ID = 0x504c4354
 
 /** Increased when existing data changes its meaning; added tables and columns need no new version. */
-const SCHEMA_VERSION = 1
+const SCHEMA_VERSION = 2
 
 /** Whether a state folder has a database. */
 export function hasDatabase(folder: string): boolean {
@@ -31,6 +31,15 @@ export function hasDatabase(folder: string): boolean {
  * unchanged
  */
 export function openDatabase(path: string, nowMs: number, busyMs: number): DatabaseSync {
+  return openMigrated(path, nowMs, busyMs).database
+}
+
+/** As `openDatabase`. @returns also what of its data was changed, each a sentence for people */
+export function openMigrated(
+  path: string,
+  nowMs: number,
+  busyMs: number,
+): { database: DatabaseSync; effects: readonly string[] } {
   let database: DatabaseSync | undefined
   try {
     // The log and its index copy the mode and owner of the file: nobody else may read hashes and passwords.
@@ -38,8 +47,7 @@ export function openDatabase(path: string, nowMs: number, busyMs: number): Datab
     database = new DatabaseSync(path, { timeout: busyMs, enableForeignKeyConstraints: false })
     prove(database, path)
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-    migrate(database, nowMs)
-    return database
+    return { database, effects: migrate(database, nowMs) }
   } catch (error) {
     database?.close()
     throw faultOf(path, error)
@@ -126,24 +134,97 @@ function prove(database: DatabaseSync, path: string): void {
     )
 }
 
-/** Adds tables and columns that the file lacks, in one transaction, and records it. */
-function migrate(database: DatabaseSync, nowMs: number): void {
+/**
+ * Adds tables and columns that the file lacks and changes what an older version meant otherwise, in one transaction, and
+ * records it: it is done once. An update that is taken back puts the file of before back, as its version has moved.
+ */
+function migrate(database: DatabaseSync, nowMs: number): string[] {
   const kept = tables().filter((table) => table.keeping !== 'audit')
   const statements = kept.flatMap((table) => missingIn(database, table))
-  if (statements.length === 0) return
+  const version = number(database, 'PRAGMA user_version')
+  if (statements.length === 0 && version === SCHEMA_VERSION) return []
   const log = kept.find((table) => table.name === 'schema_migration')
+  const record = (name: string) => {
+    if (log !== undefined) database.prepare(insertStatement(log)).run(null, nowMs, nowMs, SCHEMA_VERSION, name)
+  }
   database.exec('BEGIN IMMEDIATE')
   try {
     for (const sql of statements) database.exec(sql)
     // The names of what was added are recorded: enough to see when a column came.
     const name = statements.length > kept.length / 2 ? 'tables of the registry' : statements.join('; ')
-    if (log !== undefined) database.prepare(insertStatement(log)).run(null, nowMs, nowMs, SCHEMA_VERSION, name)
+    if (statements.length > 0) record(name)
+    // A new file has no version, and nothing of before.
+    const effects = version === 1 ? endEndlessSessions(database, nowMs) : []
+    for (const effect of effects) record(effect)
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`)
     database.exec('COMMIT')
+    return effects
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK')
     throw error
   }
+}
+
+/** @source document 3, C. Applying an update: one-time effects */
+const LONGEST_SESSION_MIN = 43_200
+
+/** Whoever has a PIN and no password can only sign in on a wall panel. */
+const ENDLESS = `SELECT role.id AS role, role.name, user.id AS user, user.username,
+  user.pin IS NOT NULL AND user.hash IS NULL AS panel
+  FROM auth_role role JOIN auth_user_role given ON given.role_id = role.id JOIN auth_user user ON user.id = given.user_id
+  WHERE role.session_timeout_min = 0 ORDER BY user.username, role.id`
+
+/**
+ * Sessions that never ended end after 30 days. Accounts of wall panels keep theirs: a role that they share with others is
+ * copied for them.
+ * @returns sentences that name the accounts
+ */
+function endEndlessSessions(database: DatabaseSync, nowMs: number): string[] {
+  const rows = database.prepare(ENDLESS).all() as {
+    role: number
+    name: string
+    user: number
+    username: string
+    panel: number
+  }[]
+  const people = [...new Set(rows.flatMap(({ panel, username }) => (panel ? [] : [username])))]
+  for (const [role, given] of Map.groupBy(rows, ({ role: id }) => id)) {
+    const panels = given.filter(({ panel }) => panel)
+    if (panels.length === given.length) continue
+    if (panels.length > 0)
+      keepForPanels(
+        database,
+        role,
+        panels.map(({ user }) => user),
+      )
+    database
+      .prepare('UPDATE auth_role SET session_timeout_min = ?, updated_at = ? WHERE id = ?')
+      .run(LONGEST_SESSION_MIN, nowMs, role)
+  }
+  // Roles that nobody has: whoever gets one is no exception.
+  database
+    .prepare(
+      `UPDATE auth_role SET session_timeout_min = ?, updated_at = ?
+       WHERE session_timeout_min = 0 AND id NOT IN (SELECT role_id FROM auth_user_role)`,
+    )
+    .run(LONGEST_SESSION_MIN, nowMs)
+  if (people.length === 0) return []
+  return [`sessions of ${people.join(', ')} never ended (session timeout 0); it is ${LONGEST_SESSION_MIN} minutes now`]
+}
+
+function keepForPanels(database: DatabaseSync, role: number, users: readonly number[]): void {
+  const columns = database
+    .prepare("SELECT name FROM pragma_table_info('auth_role') WHERE name NOT IN ('id', 'name')")
+    .all()
+    .map(({ name }) => `"${name}"`)
+    .join(', ')
+  const { lastInsertRowid: copy } = database
+    .prepare(
+      `INSERT INTO auth_role (name, ${columns}) SELECT name || ' (wall panel)', ${columns} FROM auth_role WHERE id = ?`,
+    )
+    .run(role)
+  const give = database.prepare('UPDATE auth_user_role SET role_id = ? WHERE role_id = ? AND user_id = ?')
+  for (const user of users) give.run(copy, role, user)
 }
 
 function missingIn(database: DatabaseSync, table: Table): string[] {

@@ -24,7 +24,7 @@ import type { Table } from '../core/site/column.ts'
 import { tableOf } from '../core/site/registry.ts'
 import { checkWhole } from '../core/site/site-file.ts'
 import { createFaultList } from '../core/site/site-text.ts'
-import { DATABASE_FILE, openDatabase, readSite, readTable } from './database-file.ts'
+import { DATABASE_FILE, openMigrated, readSite, readTable } from './database-file.ts'
 import { createHistoryFile, type HistoryFile, withHistory } from './history.ts'
 import { deleteStatement, encodeRow, forgetStatement, insertStatement, upsertStatement } from './sql.ts'
 
@@ -134,6 +134,8 @@ interface Pending {
 
 /** An open store. */
 export interface SiteStore {
+  /** What opening it changed in the data of an older version, each a sentence for people. */
+  effects: readonly string[]
   book: LivelyBook
   /** `add` is only for tables of records. */
   keeper: Keeper & Pick<SiteKeeper, 'add'>
@@ -172,7 +174,7 @@ interface Open {
  */
 export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits, file = DATABASE_FILE): SiteStore {
   const path = join(folder, file)
-  const database = openDatabase(path, clock.epochMs(), limits.busyMs)
+  const { database, effects } = openMigrated(path, clock.epochMs(), limits.busyMs)
   const book = createBook()
   let highest: Map<string, number>
   try {
@@ -203,8 +205,7 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
   })
   const open: Open = { path, database, book, keeper, writer, clock, limits, highest }
   return {
-    book,
-    keeper,
+    ...{ book, keeper, effects },
     touch: (table, row) => book.touch(table, row),
     history: createHistoryFile({
       ...{ database, book, writer, nowMs: () => clock.epochMs() },

@@ -147,7 +147,8 @@ export const peopleTables = [
     flag('allow_remote', true),
     flag('skip_2fa_local', false),
     text('rules', { isRequired: true, default: '' }),
-    integer('session_timeout_min', { minimum: 1 }),
+    // 0: never, for wall panels.
+    integer('session_timeout_min', { minimum: 0 }),
   ]),
   table(
     'auth_user',
