@@ -18,7 +18,12 @@ const DAEMON_PARTS = ['main.ts', 'assemble.ts', 'config.ts', 'wire', 'core', 'io
 const DAEMON_MAY_HAVE = ['assemble', 'roles', 'templates']
 
 /** Units that start no daemon, by the folder of what they start. */
-const OTHER_UNITS: Readonly<Record<string, string>> = { helper: 'native/helper', settle: 'scripts/cli/update.ts' }
+const OTHER_UNITS: Readonly<Record<string, string>> = {
+  helper: 'native/helper',
+  update: 'scripts/cli/update-asked.ts',
+  'update-settle': 'scripts/cli/update.ts',
+  'update-undo': 'scripts/cli/update.ts',
+}
 
 /** Names that do not say what a file owns. */
 const EMPTY_NAMES = /^(utils?|helpers?|types|manager|misc|common-stuff|stuff|lib)\.ts$/

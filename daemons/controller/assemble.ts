@@ -19,11 +19,13 @@ import { alarmsOf, reportAudit } from './assemble/conditions.ts'
 import { boundHeapGrowth, definitionsOf, driversOf, type House, importParts, logNotDriven } from './assemble/house.ts'
 import { type Brought, openRules } from './assemble/rules.ts'
 import { isLost, markAccounts, openUi, tellWithoutAccounts } from './assemble/ui.ts'
+import { openUpdates } from './assemble/updates.ts'
 import type { ControllerConfig } from './config.ts'
 import { isWithoutAccounts } from './core/access/people.ts'
 import type { Backups } from './core/backups.ts'
 import { FoundDaemons } from './core/drivers/found.ts'
 import { limitsOf } from './core/keys.ts'
+import type { UiUpdates } from './core/surfaces.ts'
 import { AuditFile } from './io/audit-file.ts'
 import { openSiteStore } from './io/database.ts'
 import { importAtStart } from './io/site-import.ts'
@@ -58,11 +60,14 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   parts.add(alarmsOf(house, rules.postman, says))
   const found = new FoundDaemons(clock, site.book, limitsOf(config.found))
   const live: { server?: HttpServer } = {}
-  const backups = openBackups(house, () => listenArgs(config.http.listen, live.server?.address().port))
+  const args = () => listenArgs(config.http.listen, live.server?.address().port)
+  const backups = openBackups(house, args)
   parts.add({ name: 'backups', start: () => {}, stop: () => backups.close() })
-  const server = serverOf({ house, brought: rules, found, backups }, metrics)
+  const updates = openUpdates(house, rules, args)
+  const server = serverOf({ house, brought: rules, found, backups, updates }, metrics)
   live.server = server
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
+  parts.add(updates.part)
   parts.add({ name: 'first account', start: () => tellWithoutAccounts(house), stop: () => {} })
   parts.add({ name: 'not driven', start: () => logNotDriven(house.site.book, house.drivers, log), stop: () => {} })
   parts.add({ name: 'heap', start: () => boundHeapGrowth(HEAP_GROWTH_PERCENT), stop: () => {} })
@@ -89,13 +94,14 @@ interface Served {
   brought: Brought
   found: FoundDaemons
   backups: Backups
+  updates: UiUpdates
 }
 
-function serverOf({ house, brought, found, backups }: Served, metrics: Metrics): HttpServer {
+function serverOf({ house, brought, found, backups, updates }: Served, metrics: Metrics): HttpServer {
   const { audit, context } = house
   const { clock, config, log, version } = context
   const { rules, isRestEnabled } = brought
-  const ui = openUi(house, brought, { found, backups })
+  const ui = openUi(house, brought, { found, backups, updates })
   return createHttpServer({
     log,
     clock,

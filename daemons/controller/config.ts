@@ -22,6 +22,7 @@ import {
   uiKeys,
 } from './core/keys.ts'
 import { memoryPlan } from './core/memory.ts'
+import { updatingKeys } from './core/update-keys.ts'
 
 /** The default port of the controller. */
 export const DEFAULT_PORT = 3130
@@ -69,6 +70,7 @@ export const config = Type.Object(
     tunnel,
     audit: auditKeys,
     backup: backupKeys,
+    updating: updatingKeys,
     journal: journalTable(),
     ledger: ledgerTable(),
     alarms: alarmsTable(mailAlarmKeys()),

@@ -2,13 +2,11 @@
  * Updates the Plantroom of this machine: check, backup, download, proof, unpacking, then the switch (switch.ts). Until the
  * links are swapped nothing that runs is touched, and every step may be killed at any instant and run again.
  */
-import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { createReadStream, realpathSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { dirname } from 'node:path'
 import { Fault } from '../pure/fault.ts'
+import type { UpdateRun } from '../pure/update-told.ts'
 import { compareVersions } from '../pure/version.ts'
 import { makeFolder } from '../store/store.ts'
 import { createContainerReader } from './container.ts'
@@ -22,9 +20,12 @@ import {
   type SwitchParts,
   sentenceOf,
   type UpdateHooks,
+  type UpdateOutcome,
   type UpdateStep,
 } from './switch.ts'
+import { beginTelling } from './told.ts'
 import { unpackRelease } from './unpack.ts'
+import { lockUpdates } from './update-lock.ts'
 import { type Pending, type UpdateMemory, type UpdateReport, updateMemory } from './update-memory.ts'
 import { type Offer, type UpdateServer, updateServer } from './update-server.ts'
 import type { UpdateSettings } from './update-settings.ts'
@@ -40,18 +41,10 @@ export interface UpdateParts extends Pick<SwitchParts, 'clock' | 'say'> {
   arch: string
   /** Undefined where the clock is not known to be right. */
   nowAt(): number | undefined
+  /** Called once it has the lock. @param at when, as it is told (told.ts) */
+  onBegun?(at: number): void
   hooks: UpdateHooks
 }
-
-/** What came of it. */
-export type UpdateOutcome =
-  | Switched
-  /** Nothing newer is offered. */
-  | { outcome: 'current'; version: string }
-  /** A check alone found one. `window`: hours in which to apply it, HH:MM-HH:MM. */
-  | { outcome: 'available'; version: string; from: string; window: string | undefined }
-  /** The one that is offered was taken back before, or could not be unpacked. */
-  | { outcome: 'bad'; version: string; from: string; reason: string }
 
 /**
  * Brings an update under way to its end, if there is one: after a start of the machine, and before anything else.
@@ -59,7 +52,7 @@ export type UpdateOutcome =
  * @throws Fault as `applyUpdate`
  */
 export async function settleUpdate(parts: UpdateParts): Promise<Switched | undefined> {
-  return await locked(parts, settle)
+  return await locked(parts, 'settle', settle)
 }
 
 /**
@@ -68,7 +61,7 @@ export async function settleUpdate(parts: UpdateParts): Promise<Switched | undef
  * (`release_...`, `root_...`), and `update_other_record`, `update_older`, `update_memory_damaged`, `update_disk_full`
  */
 export async function checkForUpdate(parts: UpdateParts): Promise<UpdateOutcome> {
-  return await locked(parts, async (run) => {
+  return await locked(parts, 'check', async (run) => {
     const found = await check(run)
     if ('outcome' in found) return found
     const { from, offered } = found
@@ -82,7 +75,7 @@ export async function checkForUpdate(parts: UpdateParts): Promise<UpdateOutcome>
  * @throws Fault as `checkForUpdate`, and of the download, the container and the archive; what runs then runs on
  */
 export async function applyUpdate(parts: UpdateParts): Promise<UpdateOutcome> {
-  return await locked(parts, async (run) => {
+  return await locked(parts, 'apply', async (run) => {
     const settled = await settle(run)
     if (settled !== undefined) return settled
     const found = await check(run)
@@ -91,7 +84,13 @@ export async function applyUpdate(parts: UpdateParts): Promise<UpdateOutcome> {
     const mark = { version: offered.version, bundle: offered.bundle }
     run.say(`${offered.version} is there, ${from.mark.version} runs`, 'check')
     const pending = await prepare(run, { mark, offered, from })
-    return await finishSwitch(run, pending)
+    // Not a step: what is put off is no failure of the release, and the server is told of none.
+    const held = await run.hooks.hold(pending.daemons, (sentence) => run.say(sentence, 'restart'))
+    try {
+      return await finishSwitch(run, pending)
+    } finally {
+      held.release()
+    }
   })
 }
 
@@ -100,36 +99,34 @@ interface Run extends SwitchParts {
   parts: UpdateParts
 }
 
-async function locked<Result>(parts: UpdateParts, work: (run: Run) => Promise<Result>): Promise<Result> {
-  const { clock, hooks, root, say, settings, state } = parts
+async function locked<Result extends UpdateOutcome | undefined>(
+  parts: UpdateParts,
+  task: UpdateRun['task'],
+  work: (run: Run) => Promise<Result>,
+): Promise<Result> {
+  const { clock, hooks, root, settings, state } = parts
   const installed = installedAt(root)
   await installed.current()
   const lock = await lockUpdates(root)
   try {
-    return await work({ parts, installed, memory: updateMemory(state), hooks, settings, clock, say })
-  } catch (cause) {
-    throw isDiskFull(cause) ? diskFull(state, 1, cause) : cause
+    const teller = await beginTelling(state, task, clock)
+    parts.onBegun?.(teller.begunAt)
+    function say(sentence: string, step: UpdateStep): void {
+      parts.say(sentence, step)
+      teller.say(sentence)
+    }
+    try {
+      const outcome = await work({ parts, installed, memory: updateMemory(state), hooks, settings, clock, say })
+      await teller.end(outcome)
+      return outcome
+    } catch (cause) {
+      const fault = isDiskFull(cause) ? diskFull(state, 1, cause) : cause
+      await teller.fail(fault as Error)
+      throw fault
+    }
   } finally {
     lock.release()
   }
-}
-
-/**
- * Locks the releases of a folder for this process: one update at a time, whoever asks for it. An abstract socket: it needs no room and no rights on a disk, and the
- * kernel ends it with the process, however that ends. It is of the network namespace, so whatever updates runs in that of
- * the machine. While it is held it keeps the process alive.
- * @throws Fault `update_running` if an update runs already
- */
-async function lockUpdates(root: string): Promise<{ release(): void }> {
-  const name = createHash('sha256').update(realpathSync(root)).digest('hex').slice(0, 16)
-  const server = createServer((socket) => void socket.destroy()).listen({ path: `\0plantroom-update-${name}` })
-  try {
-    await once(server, 'listening')
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause
-    throw new Fault('update_running', 'an update is running already', { cause })
-  }
-  return { release: () => void server.close() }
 }
 
 async function settle(run: Run): Promise<Switched | undefined> {

@@ -32,6 +32,12 @@ export interface UpdateHooks {
    */
   dependencies?(folder: string): Promise<void>
   /**
+   * Waits until no daemon does what a restart would cut, such as a macro, and keeps more of it from beginning until it is
+   * released: for seconds, since daemons hold it back no longer.
+   * @throws Fault `update_put_off` if it does not end in the time that the settings allow
+   */
+  hold(daemons: readonly string[], say: (sentence: string) => void): Promise<{ release(): void }>
+  /**
    * Restarts what does not run the release that `current` names. May end this very process: whoever starts then calls
    * `settleUpdate`.
    */
@@ -60,6 +66,16 @@ export interface SwitchParts {
 export type Switched =
   | { outcome: 'applied'; version: string; from: string }
   | { outcome: 'rolled_back'; version: string; to: string; step: string; reason: string }
+
+/** What came of an update, or of a look for one. */
+export type UpdateOutcome =
+  | Switched
+  /** Nothing newer is offered. */
+  | { outcome: 'current'; version: string }
+  /** A check alone found one. `window`: hours in which to apply it, HH:MM-HH:MM. */
+  | { outcome: 'available'; version: string; from: string; window: string | undefined }
+  /** The one that is offered was taken back before, or could not be unpacked. */
+  | { outcome: 'bad'; version: string; from: string; reason: string }
 
 /** Goes on from where the update under way is. @param pending in any phase but `fetching`; saved */
 export async function finishSwitch(parts: SwitchParts, pending: Pending): Promise<Switched> {

@@ -3,10 +3,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { chmod, mkdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
+import { placeOf, sentenceOfPlace } from '#kit/release/place.ts'
 import { exitCodes } from '#kit/run/arguments.ts'
 import { replaceFile } from '#kit/store/store.ts'
 import { type Command, parseCommand, requireWords, sayDiskErrors, type World } from './command.ts'
-import { rootOf } from './update.ts'
 import { callProgram } from './update-hooks.ts'
 
 const form = 'units'
@@ -27,7 +27,9 @@ Exit codes: 0 done; 1 failed, or a unit did not start.
     requireWords(parseCommand(argv, {}).positionals, 0, 0, form)
     const failed = (sentence: string, cause: unknown) => new Fault('units_failed', sentence, { cause })
     return await sayDiskErrors(async () => {
-      const root = rootOf(world)
+      const place = await placeOf(world.daemonsFolder, world.env)
+      if (place.kind !== 'release') throw new Fault('update_not_ours', sentenceOfPlace(place))
+      const { root } = place
       await placeUnits(world, { root, list: join(root, 'units'), base: '/' })
       return exitCodes.fine
     }, failed)
@@ -93,9 +95,12 @@ interface Units {
   changed: readonly string[]
 }
 
+/** Its end would be that of the update that does this; what it says anew counts from the next start of the machine on. */
+const OF_THE_UPDATE = 'plantroom-update.socket'
+
 /** Daemons are restarted by whoever updates; what only waits for something is, here. */
 async function settle(world: World, { changed, fresh, from }: Units): Promise<void> {
-  const waiting = changed.filter((name) => !name.endsWith('.service'))
+  const waiting = changed.filter((name) => !name.endsWith('.service') && name !== OF_THE_UPDATE)
   if (waiting.length > 0) await systemctl(world, 'try-restart', ...waiting)
   const switchable = fresh.filter((name) => /^\[Install\]$/m.test(readFileSync(join(from, name), 'utf8')))
   if (switchable.length === 0) return

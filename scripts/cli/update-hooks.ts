@@ -2,8 +2,11 @@
 import { execFile } from 'node:child_process'
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { Fault } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
 import { type Health, sentenceOf, type UpdateHooks } from '#kit/release/switch.ts'
 import { makeFolder, replaceFile } from '#kit/store/store.ts'
 import type { World } from './command.ts'
@@ -24,9 +27,15 @@ interface Place {
   kept: number
   /** The state folder of a daemon. */
   stateOf(daemon: string): string
+  /** Where the controller tells that no macro runs; how long to wait for that. */
+  quietSocket: string
+  macroWaitMs: number
 }
 
-export function updateHooks(world: World, { kept, root, state, stateOf }: Place): UpdateHooks {
+export function updateHooks(
+  world: World,
+  { kept, macroWaitMs, quietSocket, root, state, stateOf }: Place,
+): UpdateHooks {
   const backups = join(state, 'backups')
   const systemctl = async (verb: string, daemon: string) => {
     await callProgram(world, 'systemctl', [verb, unitOf(daemon)])
@@ -56,6 +65,10 @@ export function updateHooks(world: World, { kept, root, state, stateOf }: Place)
       await prune(backups, kept)
       return folder
     },
+    hold: (daemons, say) =>
+      daemons.includes('controller') && quietSocket !== ''
+        ? holdMacros(quietSocket, { waitMs: macroWaitMs, say })
+        : Promise.resolve({ release: () => {} }),
     async restart(daemons) {
       await plantroom('units')
       for (const daemon of daemons) await restartOne(world, daemon)
@@ -75,6 +88,48 @@ export function updateHooks(world: World, { kept, root, state, stateOf }: Place)
           await plantroom('restore', daemon, join(folder, `${daemon}.backup`))
       }
     },
+  }
+}
+
+/** A line is `busy` or `quiet`; whoever sends others is not believed for longer than the wait. */
+const LONGEST_LINE = 64
+
+/**
+ * Waits until the controller tells that no macro runs, and begins none while the connection is open. It is only listened
+ * to: its user could have put the socket of another program there, which must hear nothing from root.
+ * @throws Fault `update_put_off`
+ */
+async function holdMacros(path: string, { waitMs, say }: { waitMs: number; say(sentence: string): void }) {
+  const socket = connect({ path })
+  const release = () => void socket.destroy()
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  let text = ''
+  let isTold = false
+  const late = setTimeout(() => {
+    const text = `macros ran for all of the ${durationText(waitMs)} that an update waits for them (update.macro_wait_ms): nothing was changed, try again later`
+    reject(new Fault('update_put_off', text))
+  }, waitMs)
+  // A controller that is not there, or ends, runs no macro.
+  socket.on('error', () => resolve())
+  socket.on('close', () => resolve())
+  socket.setEncoding('latin1').on('data', (piece) => {
+    const lines = (text + piece).split('\n')
+    text = (lines.pop() ?? '').slice(-LONGEST_LINE)
+    const line = lines.at(-1)
+    if (line === 'quiet') resolve()
+    else if (line === 'busy' && !isTold) {
+      isTold = true
+      say(`a macro runs: the update waits for its end, at most ${durationText(waitMs)}`)
+    }
+  })
+  try {
+    await promise
+    return { release }
+  } catch (fault) {
+    release()
+    throw fault
+  } finally {
+    clearTimeout(late)
   }
 }
 

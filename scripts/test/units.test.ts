@@ -1,12 +1,23 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { Value } from 'typebox/value'
+import { updateTable } from '#kit/release/update-settings.ts'
+import { updatingKeys } from '../../daemons/controller/core/update-keys.ts'
 
 const folder = join(import.meta.dirname, '../../systemd')
-/** What updates Plantroom is root: it restarts daemons, restores their states as their users, and swaps what they run. */
-const OF_ROOT = ['plantroom-settle.service']
-const units = readdirSync(folder).filter((name) => name.endsWith('.service') && !OF_ROOT.includes(name))
+const units = readdirSync(folder).filter((name) => name.endsWith('.service'))
 const analyze = spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' })
 /** `--offline` came with systemd 250. */
 const isAble = analyze.status === 0 && Number(/systemd (\d+)/.exec(analyze.stdout)?.[1]) >= 250
@@ -21,13 +32,17 @@ function wordsOf(unit: string, setting: string): string[] {
 
 t.test('there is a unit to look at', async (t) => t.not(units.length, 0))
 
+/** They are root, to replace what root runs and to act as each daemon's user. */
+const UPDATERS = ['plantroom-update.service', 'plantroom-update-settle.service', 'plantroom-update-undo.service']
+
 for (const unit of units) {
+  const most = UPDATERS.includes(unit) ? 3 : 2
   const skip = isAble ? false : 'systemd-analyze 250 or newer is not installed'
-  t.test(`${unit} exposes at most 2.0`, { skip }, async (t) => {
+  t.test(`${unit} exposes at most ${most}.0`, { skip }, async (t) => {
     const args = ['security', '--offline=true', '--no-pager', join(folder, unit)]
     const { stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' })
     const level = Number(/exposure level for .*: ([0-9.]+)/.exec(stdout)?.[1])
-    t.ok(level > 0 && level <= 2, `exposure is ${level} ${stderr}`)
+    t.ok(level > 0 && level <= most, `exposure is ${level} ${stderr}`)
   })
 }
 
@@ -53,4 +68,51 @@ t.test('the helper writes what its verbs write, and nothing else of the kernelâ€
     '-/sys/bus/usb/drivers',
     '-/sys/devices',
   ])
+})
+
+t.test('C.1 the controller alone may ask for updates, by a group that no other unit is in', async (t) => {
+  const [group] = wordsOf('plantroom-update.socket', 'SocketGroup')
+  t.ok(group)
+  t.same(wordsOf('plantroom-update.socket', 'SocketMode'), ['0660'])
+  t.same(wordsOf('plantroom-update.socket', 'SocketUser'), ['root'])
+  const others = units.filter((unit) => wordsOf(unit, 'SupplementaryGroups').includes(group ?? ''))
+  t.same(others, ['plantroom-controller.service'])
+  t.match(readFileSync(join(folder, 'plantroom.sysusers'), 'utf8'), new RegExp(`^g ${group} - -$`, 'm'))
+})
+
+t.test('what the controller asks, and where it is asked, are where the settings say', async (t) => {
+  const socket = Value.Create(updatingKeys.properties.socket)
+  t.same(wordsOf('plantroom-update.socket', 'ListenStream'), [socket])
+  const { quiet_socket: quiet } = Value.Create(updateTable)
+  t.same(
+    wordsOf('plantroom-controller.service', 'RuntimeDirectory').map((name) => `/run/${name}/quiet.sock`),
+    [quiet],
+  )
+  t.same(wordsOf('plantroom-controller.service', 'RuntimeDirectoryMode'), ['0700'])
+})
+
+t.test('an update that was killed is ended, and by the release before if the new one cannot', async (t) => {
+  t.same(wordsOf('plantroom-update.service', 'OnFailure'), ['plantroom-update-settle.service'])
+  t.same(wordsOf('plantroom-update-settle.service', 'OnFailure'), ['plantroom-update-undo.service'])
+  t.same(wordsOf('plantroom-update-settle.service', 'WantedBy'), ['multi-user.target'])
+  for (const unit of ['plantroom-update-settle.service', 'plantroom-update-undo.service']) {
+    t.same(wordsOf(unit, 'ConditionPathExists'), ['/var/lib/plantroom/update/pending.json'], 'nothing at other starts')
+    t.same(wordsOf(unit, 'Type'), ['oneshot'])
+  }
+})
+
+t.test('the program of the release before is found by the link of the command', async (t) => {
+  const place = realpathSync(mkdtempSync(join(tmpdir(), 'plantroom-undo-')))
+  t.teardown(() => rmSync(place, { recursive: true, force: true }))
+  for (const version of ['1.0.0', '1.1.0']) {
+    mkdirSync(join(place, 'releases', version), { recursive: true })
+    writeFileSync(join(place, 'releases', version, 'plantroom'), `#!/bin/sh\necho ${version} "$@"\n`, { mode: 0o755 })
+  }
+  symlinkSync('releases/1.1.0', join(place, 'current'))
+  symlinkSync('releases/1.0.0', join(place, 'previous'))
+  symlinkSync(join(place, 'current/plantroom'), join(place, 'command'))
+  const [, script = ''] = /'(.*)'$/.exec(wordsOf('plantroom-update-undo.service', 'ExecStart').join(' ')) ?? []
+  // As systemd reads it.
+  const text = script.replaceAll('$$', '$').replaceAll('%%', '%').replace('/usr/bin/plantroom', join(place, 'command'))
+  t.equal(spawnSync('sh', ['-c', text], { encoding: 'utf8' }).stdout, '1.0.0 update --settle\n')
 })

@@ -237,6 +237,28 @@ export const backupAnswer = object({
   most_bytes: count,
 })
 
+const toldLine = object({ at: instant, text })
+
+export const updateAnswer = object({
+  state: Type.Enum(['unknown', 'apt', 'foreign', 'absent', 'idle', 'looking', 'applying']),
+  why: orNull(
+    Type.String({ description: 'where it is none of the last three: what updates this Plantroom, or what to do' }),
+  ),
+  version: text,
+  window: orNull(Type.String({ description: 'hours in which the newest is applied by itself' })),
+  looked: orNull(object({ at: instant, newest: orNull(text), bad: orNull(text) })),
+  run: orNull(
+    object({
+      task: Type.Enum(['check', 'apply', 'settle']),
+      begun_at: instant,
+      lines: Type.Array(toldLine),
+      is_cut: Type.Boolean({ description: 'it has no end, and does not run' }),
+      end: orNull(object({ at: instant, outcome: text, text, code: orNull(text) })),
+    }),
+  ),
+  last: orNull(object({ at: instant, outcome: Type.Enum(['applied', 'rolled_back', 'failed']), text })),
+})
+
 export const notDrivenAnswer = object({
   rows: Type.Array(object({ row: text, why: text })),
   count: Type.Integer({ minimum: 0, description: 'all of them, of which an answer tells some' }),

@@ -45,6 +45,7 @@ export interface SocketLimits extends FeedLimits, LoadLimits {
 export interface SocketParts extends SocketCalls {
   tickets: Tickets<SocketCaller>
   pending: Pick<UiPending, 'count'>
+  updates: { onChange(listener: (update: object) => void): () => void }
   audit: AuditBook
   live: LiveBook
   /** Tells which attributes have changed. */
@@ -407,9 +408,10 @@ class Connection {
         return socket.bufferedBytes === 0
       },
     }
-    const pending = () => (this.#session(false)?.isElevated ? parts.pending.count() : null)
+    const isElevated = () => this.#session(false)?.isElevated === true
+    const pending = () => (isElevated() ? parts.pending.count() : null)
     const onTooSlow = () => socket.close(TRY_AGAIN_LATER, 'too slow: what is told is not read')
-    this.#feed = new SocketFeed({ ...parts, sight: () => this.#sight(), pending, onTooSlow }, wish, sink)
+    this.#feed = new SocketFeed({ ...parts, sight: () => this.#sight(), pending, isElevated, onTooSlow }, wish, sink)
     if (isWhole) this.#feed.tellAll()
   }
 

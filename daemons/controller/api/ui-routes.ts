@@ -24,6 +24,7 @@ import type {
   UiSetUp,
   UiTables,
   UiTraffic,
+  UiUpdates,
 } from '../core/surfaces.ts'
 import { type SocketCaller, type SocketLimits, type SocketParts, socketRoute } from './socket.ts'
 import { uiAdminRoutes } from './ui-admin-routes.ts'
@@ -35,6 +36,7 @@ import { uiMacroRoutes } from './ui-macro-routes.ts'
 import { uiPlanRoutes } from './ui-plan-routes.ts'
 import { type UiSessionParts, uiSessionRoutes } from './ui-session-routes.ts'
 import { uiTableRoutes } from './ui-table-routes.ts'
+import { uiUpdateRoutes, updateView } from './ui-update-routes.ts'
 import { uiZoneRoutes } from './ui-zone-routes.ts'
 
 /** Limits of the pages and their socket, from the tables `ui` and `socket`. */
@@ -57,6 +59,7 @@ export interface UiParts {
   socket: Pick<SocketParts, 'people' | 'answerData' | 'writes' | 'attributes' | 'sights'>
   rest: UiRest
   backups: UiBackupParts['backups']
+  updates: UiUpdates
   pending: UiPending
   tables: UiTables
   macros: UiMacros
@@ -92,7 +95,10 @@ export interface Ui {
 export function createUi(parts: UiParts): Ui {
   const { clock, limits } = parts
   const tickets = createTickets<SocketCaller>({ clock, lifeMs: limits.ticketLifeMs, max: limits.maxTickets })
-  const socket = socketRoute({ ...parts, ...parts.socket, tickets })
+  const updates: SocketParts['updates'] = {
+    onChange: (listener) => parts.updates.onChange((view) => listener(updateView(view))),
+  }
+  const socket = socketRoute({ ...parts, ...parts.socket, tickets, updates })
   return {
     routes: uiRoutes({ ...parts, tickets, ended: socket.closeEnded }),
     sockets: [socket],
@@ -112,6 +118,7 @@ export function uiRoutes(parts: UiParts & Pick<UiSessionParts, 'tickets' | 'ende
     ...uiDefinitionRoutes(gate, parts),
     ...uiDeviceRoutes(gate, parts),
     ...uiBackupRoutes(gate, { backups: parts.backups, uploadBounds: parts.limits.backup }),
+    ...uiUpdateRoutes(gate, parts.updates),
     ...uiPlanRoutes(gate, parts),
   ]
 }

@@ -288,7 +288,7 @@ interface Control {
   command: Command
   runMacro: RunMacro
   cancel(session: Session, body: unknown): Outcome
-  engine: Pick<MacroEngine, 'living'>
+  engine: Pick<MacroEngine, 'living' | 'hold'>
   traffic: Traffic
   laneOf(deviceId: number): LaneView | undefined
   reopen(deviceId: number): void

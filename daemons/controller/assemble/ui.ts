@@ -34,6 +34,7 @@ import type {
   UiRooms,
   UiSetUp,
   UiTables,
+  UiUpdates,
 } from '../core/surfaces.ts'
 import { AUDIT_FILE, type AuditFile } from '../io/audit-file.ts'
 import { namesAccounts } from '../io/audit-reader.ts'
@@ -276,9 +277,10 @@ function socketOf(
 interface UiWorld {
   found: FoundDaemons
   backups: Backups
+  updates: UiUpdates
 }
 
-export function openUi(house: House, brought: Brought, { found, backups }: UiWorld): Ui {
+export function openUi(house: House, brought: Brought, { found, backups, updates }: UiWorld): Ui {
   const { context, audit, site } = house
   const { clock, config, log } = context
   const { control, originOf } = brought
@@ -294,7 +296,7 @@ export function openUi(house: House, brought: Brought, { found, backups }: UiWor
     audit: auditBook(audit, site.book),
     socket,
     rest: restOf(house, brought.isRestEnabled),
-    backups,
+    ...{ backups, updates },
     pending: pendingOf(house, brought),
     ...{ tables: tablesOf(site, socket.writes), macros: macrosOf(house, brought) },
     traffic: { look: (device, after) => control.traffic.look(device, after), lane: control.laneOf },

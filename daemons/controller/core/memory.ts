@@ -14,6 +14,7 @@ import {
   TLS_BYTES,
   threadRow,
 } from '#kit/pure/memory-plan.ts'
+import { TOLD_BYTES } from '#kit/pure/update-told.ts'
 import { AUDIT_HEAP_MIB, BACKUP_HEAP_MIB, WRITER_HEAP_MIB } from './keys.ts'
 import { KEPT_PLANS } from './macros/plan.ts'
 
@@ -290,6 +291,11 @@ function callRows(): MemoryRow[] {
       ...{ what: 'records of the audit that wait for the disk', of: 'record', each: RECORD_BYTES, isHeap: true },
       many: (setting) => setting('audit.queue_rows') + setting('audit.batch_rows'),
       shownBy: 'daemons/controller/test/io/audit-file.test.ts',
+    },
+    {
+      // As a file, as it is read, as it is shown, and the text by which a change is seen.
+      ...{ what: 'what the updater tells', all: () => 4 * TOLD_BYTES, isHeap: true },
+      shownBy: 'daemons/controller/test/io/update-desk.test.ts',
     },
     threadRow(
       'the thread that makes and checks backups, with what it unpacks and writes',

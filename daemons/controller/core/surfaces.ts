@@ -15,6 +15,7 @@ import type { Row } from './site/book.ts'
 import type { RowsAsk, RowsPage, TableView } from './site/browse.ts'
 import type { NotDriven } from './site/not-driven.ts'
 import type { PictureFolder, PlanDraft, Plans } from './site/plans.ts'
+import type { Updates } from './updates.ts'
 
 // The REST surface: the rules it applies to each call, in its own order.
 
@@ -218,6 +219,12 @@ export interface UiRest {
 
 /** Backups of all that the controller knows. */
 export type UiBackups = Pick<Backups, 'view' | 'make' | 'read' | 'take' | 'restore' | 'undo' | 'discard'>
+
+/** Updates of Plantroom, and the restart that somebody asks for. */
+export interface UiUpdates extends Pick<Updates, 'view' | 'look' | 'apply' | 'onChange'> {
+  /** Restarts the controller, once the answer is out. */
+  restart(by: string): void
+}
 
 /** The tables of the site, for an administrator's forms. */
 export interface UiTables {

@@ -1,4 +1,4 @@
-/** The parts of a fake house that keep files: pictures of floor plans, and backups. */
+/** The parts of a fake house that keep files: pictures of floor plans, backups, and updates. */
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { Clock } from '#kit/clock.ts'
@@ -8,13 +8,48 @@ import { type BackupFacts, Backups } from '../core/backups.ts'
 import { chooseFavourite, favouritesOf } from '../core/live/favourites.ts'
 import type { Book, Keeper, Row } from '../core/site/book.ts'
 import { createPlans, keepPicture } from '../core/site/plans.ts'
+import type { UpdateView } from '../core/updates.ts'
 
 /** What a house keeps in files. */
 export interface FakeFiles {
   /** Backups that were sent, what was put in place, and how often the controller was restarted. */
   backup: { sent: string[]; commits: { by: string; what: string }[]; restarts: number }
+  updates: FakeUpdate
   /** Of floor plans, by name. */
   pictures: Map<string, Uint8Array>
+}
+
+/** What an update shows, what was asked for by whom, and why it is refused. */
+interface FakeUpdate {
+  view: UpdateView
+  asked: string[]
+  refusal: Fault | undefined
+  listeners: Set<(view: UpdateView) => void>
+}
+
+export function noUpdate(): FakeUpdate {
+  const view: UpdateView = {
+    ...{ state: 'idle', why: null, version: '1.2.3', looked: null, run: null, isCut: false, last: null, window: null },
+  }
+  return { view, asked: [], refusal: undefined, listeners: new Set() }
+}
+
+/** Writes down who asks. */
+export function updatesOf({ updates }: FakeFiles): UiParts['updates'] {
+  async function ask(what: string): Promise<void> {
+    if (updates.refusal !== undefined) throw updates.refusal
+    updates.asked.push(what)
+  }
+  return {
+    view: () => updates.view,
+    look: () => ask('look'),
+    apply: (who) => ask(`apply by ${who}`),
+    restart: (who) => void updates.asked.push(`restart by ${who}`),
+    onChange(listener) {
+      updates.listeners.add(listener)
+      return () => updates.listeners.delete(listener)
+    },
+  }
 }
 
 /** The largest backup that may be sent. */

@@ -15,7 +15,7 @@ import type { Book, Row } from '../core/site/book.ts'
 import { browseRows, describeTables, freeId } from '../core/site/browse.ts'
 import type { AuditRow, AutomationRow, PendingChange } from '../core/surfaces.ts'
 import { desksOf, type FakeDesks } from './fake-desks.ts'
-import { BACKUP_BYTES, backupsOf, type FakeFiles, roomsOf } from './fake-files.ts'
+import { BACKUP_BYTES, backupsOf, type FakeFiles, noUpdate, roomsOf, updatesOf } from './fake-files.ts'
 
 /** Columns of a row besides those that every row has. */
 export type Columns = { readonly [column: string]: Json } & { readonly id: number }
@@ -89,7 +89,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     read: [],
     written: [],
     attributeListeners: new Set(),
-    ...{ found: [], backup: { sent: [], commits: [], restarts: 0 } },
+    ...{ found: [], backup: { sent: [], commits: [], restarts: 0 }, updates: noUpdate() },
     ...{ adopted: [], pictures: new Map(), definitions: new Map() },
     traffic: new Traffic(clock, { devices: 2, messages: 10, messageBytes: 64, forgetMs: 30_000 }),
     rest: { isSet: true, isRunning: true },
@@ -122,7 +122,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
       },
     },
     pending: pendingOf(house),
-    backups: backupsOf(house, clock),
+    ...{ backups: backupsOf(house, clock), updates: updatesOf(house) },
     ...{ tables: tablesOf(house, book), ...desksOf(house, book) },
     ledger: emptyLedger,
     journal: { record: () => {} },

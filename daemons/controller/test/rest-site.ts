@@ -19,6 +19,8 @@ export interface SiteOptions {
   sets?: string[]
   /** Rows that replace or extend those of `restRows`. */
   rows?: Record<string, unknown[]>
+  /** The command; default: the one in this checkout. */
+  command?: string
   /** Prefix of the command line. */
   within?: (stateFolder: string) => string[]
   /** For every call, unless it has its own. */
@@ -122,7 +124,8 @@ export async function openRestSite(t: Owner, options: SiteOptions = {}): Promise
   const { lines, port } = await openLineServer(t)
   await importFirstSite(stateFolder, bytesOf({ ...restRows(port), ...rows }), parts)
   const quick = ['http.trusted_proxies=["127.0.0.1"]', 'mdns.enabled=false', 'audit.wait_ms=1', 'people.wait_ms=10']
-  const start = () => startDaemon(t, 'controller', { stateFolder, within, sets: [...quick, ...sets] })
+  const command = options.command === undefined ? {} : { command: options.command }
+  const start = () => startDaemon(t, 'controller', { stateFolder, within, sets: [...quick, ...sets], ...command })
   let daemon = await start()
   let asked = 0
   let admin: string | undefined

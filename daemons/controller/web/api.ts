@@ -134,6 +134,23 @@ export interface Devices {
   devices: DeviceSeen[]
 }
 
+/** Updates of Plantroom. Times in epoch ms. */
+export interface Update {
+  state: 'unknown' | 'apt' | 'foreign' | 'absent' | 'idle' | 'looking' | 'applying'
+  why: string | null
+  version: string
+  window: string | null
+  looked: { at: number; newest: string | null; bad: string | null } | null
+  run: {
+    task: 'check' | 'apply' | 'settle'
+    begun_at: number
+    lines: { at: number; text: string }[]
+    is_cut: boolean
+    end: { at: number; outcome: string; text: string; code: string | null } | null
+  } | null
+  last: { at: number; outcome: 'applied' | 'rolled_back' | 'failed'; text: string } | null
+}
+
 /** A backup that was made, or that was checked. Times in epoch ms. */
 export interface BackupFacts {
   made_at: number
@@ -264,6 +281,10 @@ export const api = {
   foundRoot: (id: string) => call<FoundRoot>('POST /ui/found/root', { id }, { answerMs: LONG_MS }),
   adopt: (wish: { id: string; name?: string; secret?: string; fingerprint?: string }) =>
     call<unknown>('POST /ui/found/adopt', wish, { answerMs: LONG_MS }),
+  update: () => call<Update>('GET /ui/update'),
+  lookForUpdate: () => call<Update>('POST /ui/update/look', {}, { answerMs: LONG_MS }),
+  applyUpdate: () => call<Update>('POST /ui/update/apply', {}, { answerMs: LONG_MS }),
+  restart: () => call<unknown>('POST /ui/restart', {}),
   backup: () => call<Backup>('GET /ui/backup'),
   makeBackup: () => call<Backup>('POST /ui/backup', {}),
   discardBackup: () => call<unknown>('POST /ui/backup/discard', {}),

@@ -8,7 +8,7 @@ import type { PersonView, SiteView } from '../core/access/accounts.ts'
 import type { Favourites } from '../core/live/favourites.ts'
 import type { FeedMessage } from '../core/live/socket-feed.ts'
 import type { ZoneState, ZoneView } from '../core/live/zones.ts'
-import { api, type Zones } from './api.ts'
+import { api, type Update, type Zones } from './api.ts'
 import * as texts from './texts.ts'
 
 // Who is signed in on this page. Scripts cannot see the session cookie: the page knows only the person.
@@ -173,6 +173,9 @@ export const knownAt = signal(0)
 export const isSlow = signal(false)
 /** Number of pending changes; null if this person may not know, or it is not known yet. */
 export const pendingCount = signal<number | null>(null)
+/** What updates do; null until it was asked for. Elevated sessions hear of it on the socket. */
+export const update = signal<Update | null>(null)
+
 /** `3 changes wait.` */
 export function pendingSentence(count: number): string {
   if (count === 0) return texts.nothingIsPending
@@ -351,7 +354,8 @@ function hear(message: Exclude<LiveMessage, { type: 'answer' }>): void {
   } else if (message.type === 'zones') {
     told.hear(message.zones)
     drawAt(lastDrawnAt + DRAW_EVERY_MS)
-  } else if (message.type === 'ended') ended()
+  } else if (message.type === 'update') update.value = message.update as Update
+  else if (message.type === 'ended') ended()
   // Rooms, zones or rights have changed, so this person's other rights may have too.
   else {
     wantsPerson = true
@@ -402,5 +406,6 @@ export async function leave(): Promise<void> {
   told.clear()
   drawn.value = new Map()
   pendingCount.value = null
+  update.value = null
   signedOut()
 }

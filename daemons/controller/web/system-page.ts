@@ -1,4 +1,4 @@
-/** The system page: the REST switch, backups, what is found on the network, and what of the site has no effect. */
+/** The system page: the REST switch, updates, backups, what is found on the network, and what of the site has no effect. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { NoContact, sentenceOf } from '#kit/web/call.ts'
@@ -12,6 +12,8 @@ import { FoundPanel } from './found-panel.ts'
 import * as texts from './texts.ts'
 
 const BackupPanel = lazy(async () => (await import('./backup-panel.ts')).BackupPanel)
+
+const UpdatePanel = lazy(async () => (await import('./update-panel.ts')).UpdatePanel)
 
 const RESTART = 'systemctl restart plantroom-controller'
 
@@ -42,6 +44,7 @@ export function SystemPage(): VNode {
     <section class="panel narrow-panel" aria-label="REST API"><header><h2>REST API</h2>
       ${rest ? chip(rest.running ? 'ok' : 'off', rest.running ? texts.systemRuns : texts.off) : null}</header>
       ${rest ? body(rest, { refused, isBusy, flip: () => void ask(() => api.setRest(!rest.enabled)) }) : firstAnswer(refused, texts.askingWhatIsSet, texts.switchCouldNotBeRead, () => void ask(api.rest))}</section>
+    <${UpdatePanel} />
     <${BackupPanel} />
     <${FoundPanel} />
     ${left === null ? null : notDrivenPanel(left)}`

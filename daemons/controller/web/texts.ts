@@ -310,6 +310,9 @@ export const calls: Readonly<Record<string, readonly [done: string, attempt?: st
   'POST /ui/backup/file': ['sent a backup to be checked', 'send a good backup'],
   'POST /ui/backup/restore': ['restored a backup', 'restore a backup'],
   'POST /ui/backup/undo': ['took a restore back', 'take a restore back'],
+  'POST /ui/update/look': ['looked for an update', 'look for an update'],
+  'POST /ui/update/apply': ['began an update of Plantroom', 'begin an update of Plantroom'],
+  'POST /ui/restart': ['restarted the controller', 'restart the controller'],
 }
 
 export const malformedBodyMore = 'The body was not JSON, or was over 256 KB.'
@@ -635,6 +638,43 @@ export const signInAfterwards = 'This page comes back by itself. Sign in with a 
 export const backupWasRestored = (by: string, made: string) => `${by} restored the backup of ${made}.`
 export const restoreWasUndone = (by: string) => `${by} took a restore back.`
 export const formerIsKept = 'What was there before is kept until the next restore.'
+
+// Updates (update-panel.ts)
+
+export const askingForUpdates = 'Asking for the state of updates'
+export const updatesCouldNotBeRead = 'The state of updates could not be read'
+export const updateStates: Readonly<Record<string, string>> = { looking: 'Looking', applying: 'Updating' }
+export const versionRuns = (version: string) => `Plantroom ${version} runs`
+export const isCurrent = (version: string) => `Plantroom ${version} runs, and nothing newer is offered`
+export const newerIsThere = (newest: string, version: string) => `Plantroom ${newest} is there, and ${version} runs`
+export const newestIsBad = (newest: string) => `Plantroom ${newest} was taken back`
+export const notTriedAgain = 'This version is not tried again; the next one is.'
+export const nobodyLooked = 'No update was looked for yet.'
+export const lookedAt = (when: string) => `Looked: ${when}.`
+export const appliedBetween = (from: string, until: string) => `It is applied by itself between ${from} and ${until}.`
+export const appliedByHand = 'It is applied when somebody asks for it.'
+export const couldNotLook = (version: string) => `Plantroom ${version} runs, and no update could be looked for`
+export const couldNotUpdate = (version: string) => `Plantroom ${version} runs, as the update failed`
+export const wasCutOff =
+  'The last update was cut off. It is ended when this machine starts next, or with the next update.'
+export const isBeingUpdated = 'Plantroom is being updated'
+export const whatHappensMeanwhile =
+  'The building goes on. At the end the daemons restart, and you sign in again; what runs now comes back if the new version is not well.'
+export const whatUpdateSays = 'What the update says'
+export const whatLastUpdateSaid = 'What the last update said'
+export const lastUpdate = (when: string) => `Last update, ${when}:`
+export const lookAct = 'Look now'
+export const applyAct = (version: string) => `Update to ${version}`
+export const applyQuestion = (version: string) => `Update Plantroom to ${version}?`
+export const whatApplyMeans = (version: string) =>
+  `The states of all daemons on this machine are backed up, the update is downloaded and proven, macros that run come to their end, and the daemons restart, about 10 s. Everybody signs in again. If one of them is not well within a minute, ${version} runs again.`
+export const keepVersion = (version: string) => `Stay with ${version}`
+export const restartAct = 'Restart the controller'
+export const restartControllerQuestion = 'Restart the controller?'
+export const whatRestartMeans =
+  'Macros that run are ended, zones cannot be commanded for about 10 s, and everybody signs in again.'
+export const letItRun = 'Let it run'
+export const controllerRestarts = 'The controller restarts. Sign in when it is back.'
 
 // Found on the network (found-panel.ts)
 

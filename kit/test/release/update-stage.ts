@@ -253,6 +253,7 @@ export function machineAt(folder: string, url: string): StagedMachine {
       calls.push('backup')
       return '/backups/one'
     },
+    hold: async () => ({ release: () => {} }),
     async restart() {
       calls.push(`restart ${running()}`)
     },

@@ -261,6 +261,7 @@ t.test('a state whose form has moved is put back; one that has not is left as it
     state: join(folder, 'update'),
     kept: 2,
     stateOf: states,
+    ...{ quietSocket: '', macroWaitMs: 0 },
   })
   const backup = (await hooks.backup(['small'], { from: '1.0.0', to: '1.1.0' })) ?? ''
   await hooks.restore(backup, ['small'])

@@ -25,6 +25,7 @@ export type FeedMessage =
   | { type: 'reload' }
   | { type: 'summary'; dropped: number }
   | { type: 'beat'; now: number; pending: number | null }
+  | { type: 'update'; update: object }
 
 /** How a feed sends. */
 interface FeedSink {
@@ -79,6 +80,10 @@ interface FeedParts {
   sight(): Sight | undefined
   /** The number of changes that wait for Apply All; null if the user may not know it. */
   pending(): number | null
+  /** Tells what an update of Plantroom does, as it is answered to a page. */
+  updates: { onChange(listener: (update: object) => void): () => void }
+  /** Whether the user may hear of updates. */
+  isElevated(): boolean
   /** The client was too slow for too long. */
   onTooSlow(): void
 }
@@ -163,6 +168,8 @@ export class SocketFeed {
         this.#hear('zones', kind === 'zone' ? [id] : zonesOf(id).map((zone) => zone.id))
       }),
       parts.attributes.onChange((id) => this.#hear('attributes', [id])),
+      // Some dozens for an update, and each has all that those before had: one that is dropped is no loss.
+      parts.updates.onChange((update) => void (parts.isElevated() && sink.send({ type: 'update', update }))),
     ]
     this.#beat()
   }

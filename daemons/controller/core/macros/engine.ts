@@ -40,6 +40,7 @@ export class MacroEngine {
   readonly #writing = new Set<Promise<void>>()
   #count = 0
   #isStopping = false
+  #holds = 0
 
   constructor(parts: MacroEngineParts) {
     this.#parts = parts
@@ -57,6 +58,16 @@ export class MacroEngine {
   /** All live runs, including queued ones. */
   living(): LiveRun[] {
     return [...this.#living.values()].flat()
+  }
+
+  /** Admits no runs until it is let go: the controller is about to be restarted. @returns lets go, once */
+  hold(): () => void {
+    this.#holds++
+    let isHeld = true
+    return () => {
+      if (isHeld) this.#holds--
+      isHeld = false
+    }
   }
 
   /** Ends all runs and admits no more. Resolves when their ends have been written. */
@@ -102,6 +113,7 @@ export class MacroEngine {
   #makeRoom(plan: MacroPlan): void {
     const { limits } = this.#parts
     if (this.#isStopping) throw new Fault('macro_stopping', 'the controller stops')
+    if (this.#holds > 0) throw new Fault('macro_stopping', 'the controller is about to restart with an update')
     const others = this.#living.get(plan.id) ?? []
     if (plan.mode === 'single' && others.length > 0) throw new Fault('macro_busy', 'the macro is running already')
     if (plan.mode === 'parallel' && others.length >= plan.maxRuns)

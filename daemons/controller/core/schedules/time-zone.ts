@@ -9,6 +9,8 @@ export interface TimeZone {
   readonly name: string
   /** The day of an instant. */
   dayOf(atMs: number): number
+  /** The minute of its day, as the wall clock shows it. */
+  minuteOf(atMs: number): number
   /**
    * The instants at which the wall clock shows these minutes of a day, ascending, none twice.
    * - A time that never comes, because the clock is set forward, becomes the instant at which it is set.
@@ -31,6 +33,7 @@ export function openTimeZone(name: string): TimeZone {
   return {
     name,
     dayOf: (atMs) => Math.floor((atMs + offsetAt(atMs)) / DAY_MS),
+    minuteOf: (atMs) => Math.floor(((atMs + offsetAt(atMs)) % DAY_MS) / MINUTE_MS),
     instantsOf(day, minutes, isElapsed) {
       const dayMs = day * DAY_MS
       // Zones are at most 14 h from UTC, and change once within three days at most.

@@ -37,6 +37,7 @@ function toldOf(secrets: Secrets, { isRich, uis, changes }: Case): string {
   const feed = new SocketFeed(
     {
       ...{ book, clock, limits, pending: () => null, onTooSlow: () => {} },
+      ...{ isElevated: () => false, updates: { onChange: () => () => {} } },
       sight: () => sights(session),
       live: Object.assign(Object.create(live), {
         onChange(listener: typeof listeners.live) {

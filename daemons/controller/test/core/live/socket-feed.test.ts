@@ -32,7 +32,10 @@ function feedHere(scope: ReadonlySet<number> | 'all' = 'all', wish: FeedWish = {
   const clock = fakeClock()
   const house = harbourHouse(clock)
   const told: FeedMessage[] = []
-  const state = { hasCaughtUp: true, takes: true, scope: scope as ReadonlySet<number> | 'all' | undefined, tooSlow: 0 }
+  const state = {
+    ...{ hasCaughtUp: true, takes: true, scope: scope as ReadonlySet<number> | 'all' | undefined, tooSlow: 0 },
+    ...{ isElevated: false, tellUpdate: (_update: object) => {} },
+  }
   const listeners = new Set<(id: number) => void>()
   const feed = new SocketFeed(
     {
@@ -46,6 +49,15 @@ function feedHere(scope: ReadonlySet<number> | 'all' = 'all', wish: FeedWish = {
       },
       sight: () => state.scope && sightOf(state.scope),
       pending: () => 3,
+      isElevated: () => state.isElevated,
+      updates: {
+        onChange(listener) {
+          state.tellUpdate = listener
+          return () => {
+            state.tellUpdate = () => {}
+          }
+        },
+      },
       onTooSlow: () => {
         state.tooSlow += 1
       },
@@ -86,6 +98,18 @@ t.test('each pair of a state and an event leads where the table says, and every 
       over: ['-', '-', '-', '-', '-'],
     },
   )
+})
+
+t.test('tells what an update does to whoever is elevated at that moment, and to nobody after its end', async (t) => {
+  const { feed, state, take } = feedHere()
+  state.tellUpdate({ line: 1 })
+  t.same(take(), [])
+  state.isElevated = true
+  state.tellUpdate({ line: 2 })
+  t.same(take(), [{ type: 'update', update: { line: 2 } }])
+  feed.end()
+  state.tellUpdate({ line: 3 })
+  t.same(take(), [])
 })
 
 t.test('tells devices and attributes where they were asked for, and only those that may be seen', async (t) => {
@@ -398,7 +422,7 @@ t.test('zones that wait to be sent to a page take no more than their row says', 
       sight: () => sightOf('all'),
       pending: () => 3,
       onTooSlow: () => {},
-      attributes: { onChange: () => () => {} },
+      ...{ attributes: { onChange: () => () => {} }, updates: { onChange: () => () => {} }, isElevated: () => false },
     }
     const feedParts = { ...parts, live, clock, limits: { ...limits, waitingZones } }
     const feed = new SocketFeed({ ...feedParts, ...own }, { zones: true }, sink)

@@ -110,6 +110,20 @@ t.test('timeout_ms of the macro ends its run, and whatever it waits for', async 
   t.match(house.trace(1).entries, [{ result: { state: 'cancelled' }, at: 0, ended_at: 700 }])
 })
 
+t.test('while it is held no run begins, those that live go on, and it is let go once', async (t) => {
+  const house = rig([slow('parallel')])
+  start(house, 1, { who: 'a' })
+  const [one, other] = [house.engine.hold(), house.engine.hold()]
+  t.throws(() => start(house, 1, { who: 'b' }), { code: 'macro_stopping', message: /restart with an update/ })
+  one()
+  one()
+  t.throws(() => start(house, 1, { who: 'b' }), { code: 'macro_stopping' }, 'the other still holds')
+  other()
+  start(house, 1, { who: 'c' })
+  await house.clock.run(1000)
+  t.same(house.notices, ['a', 'c'])
+})
+
 t.test('when the daemon stops, runs end as cancelled and are recorded, and no new one starts', async (t) => {
   const house = rig([slow('parallel')])
   start(house, 1, { who: 'a' })
