@@ -67,9 +67,9 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   const server = serverOf({ house, brought: rules, found, backups, updates }, metrics)
   live.server = server
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
-  parts.add(updates.part)
   parts.add({ name: 'first account', start: () => tellWithoutAccounts(house), stop: () => {} })
   parts.add({ name: 'not driven', start: () => logNotDriven(house.site.book, house.drivers, log), stop: () => {} })
+  parts.add(updates.part)
   parts.add({ name: 'heap', start: () => boundHeapGrowth(HEAP_GROWTH_PERCENT), stop: () => {} })
   const finding: Finding = {
     queryMs: config.found.query_ms,

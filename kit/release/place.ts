@@ -16,12 +16,13 @@ const ANSWER_MS = 10_000
 /** @param folder of the programs, as they were started */
 export async function placeOf(folder: string, env: NodeJS.ProcessEnv): Promise<UpdatePlace> {
   const real = realpathSync(folder)
+  const releases = dirname(real)
+  const isReleased = basename(releases) === 'releases'
+  // Packages have their programs below /usr: of a checkout dpkg need not be asked.
+  if (!isReleased && !real.startsWith('/usr/')) return { kind: 'other', folder: real }
   const name = await debianPackage(join(real, 'plantroom.mjs'), env)
   if (name !== undefined) return { kind: 'debian', name }
-  const releases = dirname(real)
-  return basename(releases) === 'releases'
-    ? { kind: 'release', root: dirname(releases) }
-    : { kind: 'other', folder: real }
+  return isReleased ? { kind: 'release', root: dirname(releases) } : { kind: 'other', folder: real }
 }
 
 /** Why a Plantroom is not updated by its own updater, and what to do. */

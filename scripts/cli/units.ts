@@ -63,6 +63,8 @@ interface Place {
  */
 export async function placeUnits(world: World, { base, list, root }: Place): Promise<void> {
   const from = join(world.daemonsFolder, 'systemd')
+  // One that brings none runs by those that are there.
+  if (!existsSync(from)) return
   const files = readdirSync(from).map((name) => ({ name, path: join(base, placeOfUnitFile(name)) }))
   const names = files.filter(({ path }) => dirname(path) === join(base, UNITS)).map(({ name }) => name)
   const before = linesOf(list)

@@ -15,6 +15,9 @@ import { installedController } from './update-machine.ts'
 const ACTIVATE = '/usr/bin/systemd-socket-activate'
 const skip = existsSync(ACTIVATE) ? false : `${ACTIVATE} is missing`
 
+/** A release whose command has no units to put in place. */
+const files = [...filesOf('0.2.0', 1000), { path: 'plantroom.mjs', bytes: Buffer.from('// nothing') }]
+
 /** The updater as its unit runs it: systemd's own program hands it the socket. */
 function updater(t: Test, command: string, folder: string, url: string): { socket: string; told: string } {
   const [socket, state, bin] = [join(folder, 'update.sock'), join(folder, 'update'), join(folder, 'bin')]
@@ -65,7 +68,7 @@ t.test('C.1 C.2 SIGUSR2 updates a machine, and says so in the log', { skip, time
   await until('it is current', () => log().length > 0)
   t.same(log(), ['[UPDATE] signal: already current, nothing to do'])
 
-  server.offered = publish(publisher(), '0.2.0', { files: filesOf('0.2.0', 1000), isSigned: false })
+  server.offered = publish(publisher(), '0.2.0', { files, isSigned: false })
   usr2()
   await until('it has begun', () => log().length > 1)
   usr2()
@@ -79,7 +82,7 @@ t.test('C.1 C.2 SIGUSR2 updates a machine, and says so in the log', { skip, time
       '0.2.0 is there, 0.1.0 runs',
       'N MB of 0.2.0 are here',
       '0.2.0 is what its checksum says',
-      '3 files of 0.2.0 are unpacked',
+      '4 files of 0.2.0 are unpacked',
       '0.2.0 is in the place of 0.1.0',
       'restarting nothing, as no daemon runs',
       '0.2.0 answers; it is watched for 2 s',
@@ -98,7 +101,7 @@ t.test(
   { skip, timeout: 120_000 },
   async (t) => {
     const { log, root, server, site, socket } = await machine(t)
-    server.offered = publish(publisher(), '0.2.0', { files: filesOf('0.2.0', 1000), isSigned: false })
+    server.offered = publish(publisher(), '0.2.0', { files, isSigned: false })
     const [ada, ben] = [await site.pageOf('ada'), await site.pageOf('olga')]
     for (const path of ['/ui/update/look', '/ui/update/apply', '/ui/restart'])
       t.match(await ben('POST', path, {}), { status: 403, body: { error: 'not_elevated' } })
