@@ -127,6 +127,12 @@ const LEFT_OUT: readonly LeftOut[] = [
   // of a browser: it provides the clock's.
   { from: 'mqtt/build/mqtt.js', asked: ['./lib/connect'], contents: 'module.exports = {}' },
   { from: 'mqtt/build/lib/get-timer.js', asked: ['worker-timers'], contents: 'module.exports = {}' },
+  // A pool, an addon, addresses, passwords of ~/.pgpass and sockets of a cloud's: daemons/updates/io/postgres.ts has one
+  // connection, and reads its address and password itself.
+  { from: 'pg/lib/index.js', asked: ['pg-pool', './native'], contents: 'module.exports = class {}' },
+  { from: 'pg/lib/connection-parameters.js', asked: ['pg-connection-string'], contents: 'module.exports = {}' },
+  { from: 'pg/lib/client.js', asked: ['pgpass'], contents: 'module.exports = undefined' },
+  { from: 'pg/lib/stream.js', asked: ['pg-cloudflare'], contents: 'module.exports = {}' },
   // Lines and sockets that it opens itself, and threads: io/modbus-serial-codec.ts provides the port.
   {
     from: 'modbus-serial/index.js',

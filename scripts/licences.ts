@@ -17,6 +17,7 @@ import type { LicencePackage } from '#kit/http/licence-routes.ts'
  */
 const WITHOUT_FILE: Readonly<Record<string, { why: string; from: string }>> = {
   'abstract-logging': { why: 'its readme has a section with the licence', from: 'Readme.md' },
+  'pg-types': { why: 'its readme has a section with the licence', from: 'README.md' },
 }
 
 /** A package in the licence list, with the text itself. */

@@ -4,6 +4,7 @@ import { commonTables, journalTable } from '#kit/config/tables.ts'
 import { bytes, count, milliseconds } from '#kit/pure/setting-keys.ts'
 import { alarmsTable } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
+import { blobsTable, storeTable } from './core/keys.ts'
 import { memoryPlan } from './core/memory.ts'
 
 /** The update server's default TCP port. */
@@ -189,6 +190,8 @@ export const config = Type.Object(
     uploads,
     artifacts,
     storage,
+    store: storeTable,
+    blobs: blobsTable,
     journal: journalTable(),
     ledger: ledgerTable(),
     alarms: alarmsTable({}),

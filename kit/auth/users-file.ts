@@ -23,6 +23,11 @@ export interface UsersFile<User = Static<typeof userRecord>> {
   users: User[]
 }
 
+/** Reads what such a file holds, wherever it is kept. @throws Fault `bad_fields` */
+export const readUsersFile = createReader(
+  Type.Object({ version: Type.Literal(1), users: Type.Array(userRecord) }, strict),
+) as (value: unknown) => UsersFile
+
 /** How it is opened. */
 interface UsersFileOptions<Schema extends TSchema> {
   folder: string

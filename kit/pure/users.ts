@@ -30,6 +30,8 @@ export interface UserList<User extends NamedRecord = UserRecord> {
    * @throws what `apply` and the save throw; the list is then as it was
    */
   change(apply: (users: readonly User[]) => User[] | undefined): Promise<void>
+  /** Takes over what another process saved. */
+  adopt(users: readonly User[]): void
   /** Calls the handler after each change. */
   onChange(handler: () => void): void
 }
@@ -67,11 +69,16 @@ export function createUserList<User extends NamedRecord>(
     const next = apply(users)
     if (!next) return
     await save(next)
+    adopt(next)
+  }
+
+  function adopt(next: readonly User[]): void {
     users = next
     for (const handler of handlers) handler()
   }
 
   return {
+    adopt,
     all: () => users,
     find(username) {
       const key = userKey(username)

@@ -17,7 +17,7 @@ export const SESSION_COOKIE = 'svc_updates_session'
 export const SESSION_MS = 24 * 60 * 60 * 1000
 
 interface CallerParts {
-  sessions: Pick<Sessions, 'callerOf' | 'isStillSignedIn' | 'end'>
+  sessions: Pick<Sessions, 'callerOf' | 'isStillSignedIn'>
   isUpdateKey(text: string): boolean
   limiter: Pick<SignInLimiter, 'failed'>
 }

@@ -35,5 +35,9 @@ export const faultStatus: Readonly<Record<string, number>> = {
   too_many_downloads: 429,
   too_many_uploads: 429,
   file_lost: 503,
+  files_unreachable: 503,
+  store_busy: 503,
+  store_unreachable: 503,
+  store_unsure: 503,
   no_room: 507,
 }

@@ -5,7 +5,7 @@ import { dropPlanted, dropSession, keepSession } from '#kit/http/cookies.ts'
 import { type Ask, instant, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
 import { networkOf } from '#kit/net/address.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import type { Sessions, UserBook, UserRecord, Users } from '#kit/pure/users.ts'
+import type { UserBook, UserRecord, Users } from '#kit/pure/users.ts'
 import type { Journal } from '#kit/records/journal.ts'
 import type { Recorder, Refusals, SignInRecorder } from '#kit/records/records.ts'
 import { type Callers, SESSION_COOKIE, SESSION_MS } from './callers.ts'
@@ -13,7 +13,11 @@ import { type Callers, SESSION_COOKIE, SESSION_MS } from './callers.ts'
 export interface PanelRouteParts {
   users: Pick<Users, 'signIn'>
   book: Pick<UserBook, 'changeOwn'>
-  sessions: Sessions
+  sessions: {
+    /** @param before token of a session that ends with it */
+    begin(user: UserRecord, before: string | undefined): Promise<{ token: string }>
+    end(token: string): Promise<void>
+  }
   callers: Callers
   recorder: Recorder & SignInRecorder
   refusals: Refusals
@@ -47,10 +51,8 @@ function sessionRoutes(parts: PanelRouteParts): Route[] {
   const cookie = { name: SESSION_COOKIE, isSecure }
 
   /** A session that the browser had before is over. */
-  function begin(user: UserRecord, { headers }: Pick<Ask, 'headers'>): Reply {
-    const before = callers.sessionOf(headers)
-    if (before !== undefined) sessions.end(before)
-    const { token } = sessions.begin(user)
+  async function begin(user: UserRecord, { headers }: Pick<Ask, 'headers'>): Promise<Reply> {
+    const { token } = await sessions.begin(user, callers.sessionOf(headers))
     const cookies = [...dropPlanted(cookie, headers.host), keepSession(cookie, token, SESSION_MS)]
     return new Reply(200, { csrf: callers.csrfOf(token) }, { 'set-cookie': cookies })
   }
@@ -68,7 +70,7 @@ function sessionRoutes(parts: PanelRouteParts): Route[] {
         try {
           const user = await users.signIn({ ...ask.body, remoteAddress: from, signal: ask.signal })
           await recorder.signedIn({ remoteAddress: from, caller: { name: user.username } }, 'signed in')
-          return begin(user, ask)
+          return await begin(user, ask)
         } catch (error) {
           if (error instanceof Fault && ['wrong_login', 'slow_down'].includes(error.code))
             refusals.add({
@@ -85,8 +87,8 @@ function sessionRoutes(parts: PanelRouteParts): Route[] {
       who: 'admin',
       summary: 'End the session',
       reply: object({}),
-      handle({ headers }) {
-        sessions.end(callers.sessionOf(headers) ?? '')
+      async handle({ headers }) {
+        await sessions.end(callers.sessionOf(headers) ?? '')
         parts.endSignedOut()
         return new Reply(200, {}, { 'set-cookie': [dropSession(cookie)] })
       },
@@ -105,7 +107,7 @@ function sessionRoutes(parts: PanelRouteParts): Route[] {
 
 function passwordRoute(
   { book, recorder }: PanelRouteParts,
-  begin: (user: UserRecord, ask: Pick<Ask, 'headers'>) => Reply,
+  begin: (user: UserRecord, ask: Pick<Ask, 'headers'>) => Promise<Reply>,
 ): Route {
   return route({
     method: 'POST',
@@ -121,7 +123,7 @@ function passwordRoute(
         ...{ username: caller?.name ?? '', current, password, remoteAddress, signal },
       })
       await recorder.changed(ask, 'password changed')
-      return begin(user, ask)
+      return await begin(user, ask)
     },
   })
 }

@@ -15,6 +15,9 @@ import {
 /** Of the thread that writes the database. */
 export const WRITER_HEAP_MIB = { old: 128, young: 16 }
 
+/** Records that are read from, or written to, a shared database at once. */
+export const PAGE_RECORDS = 500
+
 /** What is read of a file at once. @source measured: with 64 KiB it takes three times the processor time */
 export const PIECE_BYTES = 512 * KIB
 
@@ -82,9 +85,23 @@ function registryRows(): MemoryRow[] {
 function fileRows(): MemoryRow[] {
   return [
     {
+      // As text and as objects, of what others wrote and of what is written.
+      ...{
+        what: 'records of a shared database that are read and written',
+        all: 2 * 3 * PAGE_RECORDS * INSTALLATION_BYTES,
+      },
+      ...{ isHeap: true, shownBy: 'daemons/updates/test/io/store.test.ts' },
+    },
+    {
       ...{ what: 'files that are sent', of: 'download', each: PIECE_BYTES },
       many: (setting) => setting('downloads.total') + setting('downloads.installers'),
       shownBy: 'daemons/updates/test/updates.e2e.test.ts',
+    },
+    {
+      // Gathered until they are sent, with those of artifacts.
+      ...{ what: 'parts of files for a bucket', of: 'upload', each: (setting) => setting('blobs.part_bytes') + MIB },
+      many: (setting) => setting('uploads.at_once') + setting('artifacts.at_once'),
+      shownBy: 'daemons/updates/test/io/files.test.ts',
     },
     {
       ...{ what: 'files that are published', of: 'upload', each: UPLOAD_BYTES, many: 'uploads.at_once' },

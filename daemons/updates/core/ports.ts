@@ -1,5 +1,7 @@
 /** What the update server needs of the world: a place for its records, one for its files, and proofs of what is published. */
 import { type Static, Type } from 'typebox'
+import { Fault } from '#kit/pure/fault.ts'
+import type { InTurn } from '#kit/pure/pace.ts'
 
 const strict = { additionalProperties: false }
 const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
@@ -112,12 +114,66 @@ export const artifactRecord = Type.Object(
 )
 export type ArtifactRecord = Static<typeof artifactRecord>
 
-/** Keeps records. What a method was given is on the disk when it resolves. @throws Fault `store_write_failed` */
+/** A session of the panel. */
+export const sessionRecord = Type.Object(
+  {
+    /** SHA-256 of its token. */
+    hash: text,
+    username: text,
+    /** SHA-256 of the hash of the password that it began with: with another password it is over. */
+    password: text,
+    beganAt: instant,
+  },
+  strict,
+)
+export type SessionRecord = Static<typeof sessionRecord>
+
+/** An upload under way. */
+export const claimRecord = Type.Object(
+  {
+    /** The file that is written. */
+    file: text,
+    /** The daemon that writes it. */
+    daemon: text,
+    beganAt: instant,
+  },
+  strict,
+)
+export type ClaimRecord = Static<typeof claimRecord>
+
+/** What has been written, or what another daemon on the same store has written. */
+export interface Changed<Record> {
+  changed: readonly Record[]
+  /** Their keys. */
+  removed: readonly string[]
+}
+
+/**
+ * Keeps records. Methods are called within `inTurn`, at most one of them in each turn; what it was given is on the disk
+ * when it resolves. @throws Fault `store_write_failed`, `store_unreachable`; `store_unsure` if it may have been written
+ */
 export interface Keeper {
-  saveInstallations(changed: readonly InstallationRecord[], removed: readonly string[]): Promise<void>
-  saveReleases(changed: readonly ReleaseRecord[], removed?: readonly string[]): Promise<void>
+  /**
+   * Runs a change after all earlier ones, and while no other daemon on the same store runs one. What others have written
+   * is known here before it begins.
+   */
+  inTurn: InTurn
+  saveInstallations(installations: Changed<InstallationRecord>): Promise<void>
+  /** @param endedClaim file of the claim under which a release was uploaded: it ends with it */
+  saveReleases(releases: Changed<ReleaseRecord>, endedClaim?: string): Promise<void>
   saveArtifact(record: ArtifactRecord): Promise<void>
   removeArtifact(record: Pick<ArtifactRecord, 'type' | 'filename'>): Promise<void>
+  saveSessions(sessions: Changed<SessionRecord>): Promise<void>
+  saveClaims(claims: Changed<ClaimRecord>): Promise<void>
+}
+
+/** Whether a change may have been written though it failed: the connection broke at its very end. */
+export function isUnsure(fault: unknown): boolean {
+  return fault instanceof Fault && fault.code === 'store_unsure'
+}
+
+export function artifactKey({ filename, type }: Pick<ArtifactRecord, 'filename' | 'type'>): string {
+  return `${type}/${filename}`
 }
 
 /** A file that is being taken in; nothing of it is left unless it is kept. */
@@ -134,7 +190,6 @@ export interface Incoming {
 }
 
 export interface KeptFile {
-  /** A name that no other file has or had. */
   file: string
   checksum: string
   sizeBytes: number
@@ -150,9 +205,15 @@ export interface Outgoing {
 
 /** Keeps files. */
 export interface Blobs {
-  /** @param expectedBytes undefined if it is not known @throws Fault `no_room` if there is no room for so many */
-  begin(expectedBytes: number | undefined): Promise<Incoming>
-  /** Does nothing if it is gone. */
+  /** A name that no other file has or had. */
+  newName(): string
+  /**
+   * @param expectedBytes undefined if it is not known
+   * @param file its name, a new one by default
+   * @throws Fault `no_room` if there is no room for so many
+   */
+  begin(expectedBytes: number | undefined, file?: string): Promise<Incoming>
+  /** Whole or unfinished; does nothing if it is gone. */
   remove(file: string): Promise<void>
   /** Bytes of a file from `start` to `end`, both included. @throws Fault `file_lost` */
   read(file: string, range: { start: number; end: number }): Promise<Outgoing>

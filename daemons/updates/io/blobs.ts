@@ -9,45 +9,66 @@ import type { Blobs, Incoming, KeptFile, Outgoing } from '../core/ports.ts'
 const INCOMING = 'incoming'
 const NAME = /^[0-9a-f-]{36}$/
 
-interface BlobRules {
+/** An opened place for files, and which named files are missing. */
+export interface OpenedBlobs {
+  blobs: Blobs
+  missing: string[]
+}
+
+export interface BlobRules {
   /** What stays free on the disk. */
   freeBytes: number
   /** Files that nobody names are removed if they are older, epoch ms: a backup that is put back may name younger ones. */
   orphansBefore: number
   /** Whether the group of this process may read them too. */
   isForGroup: boolean
+  /** What was begun before, epoch ms, is finished by nobody: of a folder that others write too, only what is very old. */
+  unfinishedBefore: number
 }
 
 /**
  * Removes what a daemon that was killed left unfinished, and old files that nobody names.
  * @param folder made if it is missing
  * @param named files that are to be there
- * @returns the folder, and which named files are missing
  */
 export async function openBlobs(
   folder: string,
   named: ReadonlySet<string>,
-  { freeBytes, isForGroup, orphansBefore }: BlobRules,
-): Promise<{ blobs: Blobs; missing: string[] }> {
+  { freeBytes, isForGroup, orphansBefore, unfinishedBefore }: BlobRules,
+): Promise<OpenedBlobs> {
   const incoming = join(folder, INCOMING)
-  await rm(incoming, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: isForGroup ? 0o750 : 0o700 })
-  await mkdir(incoming, { mode: 0o700 })
-  const there = new Set((await readdir(folder)).filter((name) => NAME.test(name)))
-  for (const name of there) {
-    if (named.has(name)) continue
-    const { mtimeMs } = await stat(join(folder, name))
-    if (mtimeMs < orphansBefore) await rm(join(folder, name), { force: true })
-  }
+  await mkdir(incoming, { recursive: true, mode: 0o700 })
+  await removeOld(incoming, await readdir(incoming), unfinishedBefore)
+  const there = new Set((await readdir(folder)).filter(isName))
+  await removeOld(
+    folder,
+    [...there].filter((name) => !named.has(name)),
+    orphansBefore,
+  )
   const blobs: Blobs = {
-    async begin(expectedBytes) {
+    newName: randomUUID,
+    async begin(expectedBytes, file = randomUUID()) {
       await refuseFull(folder, expectedBytes ?? 0, freeBytes)
-      return await beginFile(folder, { freeBytes, mode: isForGroup ? 0o640 : 0o600 })
+      return await beginFile(folder, file, { freeBytes, mode: isForGroup ? 0o640 : 0o600 })
     },
-    remove: (file) => rm(join(folder, checked(file)), { force: true }),
-    read: async (file, range) => reading(await opened(join(folder, checked(file))), range),
+    remove: (file) => removeAll([folder, incoming].map((place) => join(place, checkedName(file)))),
+    read: async (file, range) => reading(await opened(join(folder, checkedName(file))), range),
   }
   return { blobs, missing: [...named].filter((name) => !there.has(name)) }
+}
+
+/** @param before of their last change, epoch ms */
+async function removeOld(folder: string, names: readonly string[], before: number): Promise<void> {
+  for (const path of names.map((name) => join(folder, name))) {
+    // Another daemon may have removed it.
+    const { mtimeMs } = (await stat(path).catch(() => undefined)) ?? { mtimeMs: before }
+    if (mtimeMs < before) await rm(path, { recursive: true, force: true })
+  }
+}
+
+async function removeAll(paths: readonly string[]): Promise<void> {
+  for (const path of paths) await rm(path, { force: true })
 }
 
 async function opened(path: string): Promise<FileHandle> {
@@ -71,9 +92,14 @@ function reading(handle: FileHandle, { end, start }: { start: number; end: numbe
   }
 }
 
-/** Names come from a database, which a person may have changed. */
-function checked(file: string): string {
-  if (!NAME.test(file)) throw new Fault('file_lost', 'The name of a stored file is none.')
+/** Whether a file of this name may be one of ours. */
+export function isName(name: string): boolean {
+  return NAME.test(name)
+}
+
+/** Names come from a database, which a person may have changed. @throws Fault `file_lost` */
+export function checkedName(file: string): string {
+  if (!isName(file)) throw new Fault('file_lost', 'The name of a stored file is none.')
   return file
 }
 
@@ -101,8 +127,11 @@ const LOOK_BYTES = 16_777_216
 /** What is gathered before it is written: each write is a task of a thread. @source measured: half the processor time of the rest */
 const GATHERED_BYTES = 262_144
 
-async function beginFile(folder: string, { freeBytes, mode }: { freeBytes: number; mode: number }): Promise<Incoming> {
-  const file = randomUUID()
+async function beginFile(
+  folder: string,
+  file: string,
+  { freeBytes, mode }: { freeBytes: number; mode: number },
+): Promise<Incoming> {
   const path = join(folder, INCOMING, file)
   const handle = await open(path, 'wx', mode)
   const hash = createHash('sha256')

@@ -1,22 +1,14 @@
 /** The database updates.db: opened, checked and read at the start, written by a thread. Keys of releases are sealed in it. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { Static, TSchema } from 'typebox'
-import { createReader } from '#kit/http/check.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 import type { Seal } from '#kit/store/sealing.ts'
 import { isDamaged, startWriter, type Work } from '#kit/store/sqlite-writer.ts'
 import { makePlain } from '#kit/store/store.ts'
 import { WRITER_HEAP_MIB } from '../core/memory.ts'
-import {
-  type ArtifactRecord,
-  artifactRecord,
-  type InstallationRecord,
-  installationRecord,
-  type Keeper,
-  type ReleaseRecord,
-  releaseRecord,
-} from '../core/ports.ts'
+import type { Keeper } from '../core/ports.ts'
+import { keeperOf, kinds, nothingStored, type Row, recordReader, type Stored } from './records.ts'
 
 /** The file's name in the state folder. */
 export const DATABASE_FILE = 'updates.db'
@@ -25,14 +17,9 @@ export const DATABASE_FILE = 'updates.db'
 const APPLICATION_ID = 0x504c5550
 const SCHEMA_VERSION = 1
 
-/** Records are JSON: what is asked of them is answered from memory. */
-const TABLES = { installation: installationRecord, release: releaseRecord, artifact: artifactRecord } as const
-type Table = keyof typeof TABLES
-
-export interface UpdatesDatabase extends Keeper {
-  installations: InstallationRecord[]
-  releases: ReleaseRecord[]
-  artifacts: ArtifactRecord[]
+export interface UpdatesDatabase {
+  keeper: Keeper
+  stored: Stored
   /** Writes what is under way, and closes it. */
   close(): Promise<void>
 }
@@ -44,74 +31,39 @@ export interface UpdatesDatabase extends Keeper {
  */
 export function openUpdatesDatabase(folder: string, seal: Seal, busyMs: number): UpdatesDatabase {
   const path = join(folder, DATABASE_FILE)
-  const read = readAll(path, seal, busyMs)
+  const stored = readAll(path, seal, busyMs)
   const writer = startWriter(path, { busyMs, heapMib: WRITER_HEAP_MIB })
-  return {
-    ...read,
-    saveInstallations: (changed, removed) =>
-      writer.write([putting('installation', changed, ({ id }) => id), removing('installation', removed)]),
-    saveReleases: (changed, removed = []) =>
-      writer.write([
-        putting(
-          'release',
-          changed.map((record) => sealed(record, seal)),
-          ({ version }) => version,
-        ),
-        removing('release', removed),
-      ]),
-    saveArtifact: (record) => writer.write([putting('artifact', [record], artifactKey)]),
-    removeArtifact: (record) => writer.write([removing('artifact', [artifactKey(record)])]),
-    close: () => writer.close(),
-  }
+  const put = (rows: readonly Row[]) => writer.write(kinds.flatMap((kind) => worksOf(kind, rows)))
+  return { stored, keeper: keeperOf({ inTurn: createSerialTurn(), put }, seal), close: () => writer.close() }
 }
 
-function artifactKey({ filename, type }: Pick<ArtifactRecord, 'type' | 'filename'>): string {
-  return `${type}/${filename}`
+function worksOf(kind: string, rows: readonly Row[]): Work[] {
+  const ours = rows.filter((row) => row.kind === kind)
+  return [
+    {
+      sql: `INSERT INTO ${kind} (key, record) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET record = excluded.record`,
+      values: ours.flatMap(({ key, record }) => (record === null ? [] : [[key, record]])),
+    },
+    {
+      sql: `DELETE FROM ${kind} WHERE key = ?`,
+      values: ours.flatMap(({ key, record }) => (record === null ? [[key]] : [])),
+    },
+  ]
 }
 
-function putting<Record>(table: Table, records: readonly Record[], keyOf: (record: Record) => string): Work {
-  return {
-    sql: `INSERT INTO ${table} (key, record) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET record = excluded.record`,
-    values: records.map((record) => [keyOf(record), JSON.stringify(record)]),
-  }
-}
-
-function removing(table: Table, keys: readonly string[]): Work {
-  return { sql: `DELETE FROM ${table} WHERE key = ?`, values: keys.map((key) => [key]) }
-}
-
-/** Bound to its release: the key of one does not open as that of another. */
-const boundTo = ({ version }: ReleaseRecord) => `release ${version}`
-
-function sealed(record: ReleaseRecord, seal: Seal): ReleaseRecord {
-  const { update } = record
-  if (update === null) return record
-  return { ...record, update: { ...update, encryptionKey: seal.close(update.encryptionKey, boundTo(record)) } }
-}
-
-function opened(record: ReleaseRecord, seal: Seal): ReleaseRecord {
-  const { update } = record
-  if (update === null) return record
-  return { ...record, update: { ...update, encryptionKey: seal.open(update.encryptionKey, boundTo(record)) } }
-}
-
-function readAll(path: string, seal: Seal, busyMs: number) {
+function readAll(path: string, seal: Seal, busyMs: number): Stored {
   // The log and its index copy the mode and owner of the file.
   makePlain(path)
   const database = new DatabaseSync(path, { timeout: busyMs })
   try {
     prove(database, path)
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-    for (const table of Object.keys(TABLES))
+    for (const kind of kinds)
       database.exec(
-        `CREATE TABLE IF NOT EXISTS ${table} (key TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT, WITHOUT ROWID`,
+        `CREATE TABLE IF NOT EXISTS ${kind} (key TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT, WITHOUT ROWID`,
       )
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`)
-    return {
-      installations: rowsOf(database, path, 'installation').sort((one, other) => one.registeredAt - other.registeredAt),
-      releases: rowsOf(database, path, 'release').map((record) => opened(record, seal)),
-      artifacts: rowsOf(database, path, 'artifact'),
-    }
+    return readRows(database, path, seal)
   } catch (error) {
     if (error instanceof Fault) throw error
     const { errcode, message } = error as Error & { errcode?: number }
@@ -136,22 +88,19 @@ function prove(database: DatabaseSync, path: string): void {
     )
 }
 
-function rowsOf<Name extends Table>(
-  database: DatabaseSync,
-  path: string,
-  table: Name,
-): Static<(typeof TABLES)[Name]>[] {
-  const check = createReader(TABLES[table] as TSchema)
-  return database
-    .prepare(`SELECT key, record FROM ${table}`)
-    .all()
-    .map(({ key, record }) => {
+function readRows(database: DatabaseSync, path: string, seal: Seal): Stored {
+  const stored = nothingStored()
+  const reader = recordReader(seal)
+  for (const kind of kinds)
+    for (const { key, record } of database.prepare(`SELECT key, record FROM ${kind}`).all())
       try {
-        return check(JSON.parse(String(record))) as Static<(typeof TABLES)[Name]>
+        reader.add(stored, kind, String(record))
       } catch (cause) {
-        throw damaged(path, `${table} ${String(key)} cannot be read`, cause)
+        if (cause instanceof Fault && cause.code === 'seal_broken') throw cause
+        throw damaged(path, `${kind} ${String(key)} cannot be read`, cause)
       }
-    })
+  stored.installation.sort((one, other) => one.registeredAt - other.registeredAt)
+  return stored
 }
 
 function damaged(path: string, what: string, cause?: unknown): Fault {

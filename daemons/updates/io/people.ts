@@ -7,7 +7,7 @@ import { newPassword } from '#kit/auth/credentials.ts'
 import { openHomes } from '#kit/auth/homes.ts'
 import { hashPassword, verifyPassword } from '#kit/auth/password.ts'
 import { createSignInLimiter, type SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
-import { createUsersFile } from '#kit/auth/users-file.ts'
+import { createUsersFile, readUsersFile, type UsersFile } from '#kit/auth/users-file.ts'
 import type { Clock } from '#kit/clock.ts'
 import { loginBounds, type TokenHttpConfig } from '#kit/config/tables.ts'
 import { createReader } from '#kit/http/check.ts'
@@ -22,6 +22,7 @@ import {
   type Users,
 } from '#kit/pure/users.ts'
 import { createStore } from '#kit/store/store.ts'
+import type { Documents } from './documents.ts'
 
 /** The name of the only user. */
 export const ADMINISTRATOR = 'admin'
@@ -31,6 +32,8 @@ interface PeopleParts {
   log: Log
   stateFolder: string
   http: TokenHttpConfig
+  /** Where daemons share a store: they know one administrator and one update key. */
+  documents?: Documents | undefined
 }
 
 export interface People {
@@ -40,11 +43,10 @@ export interface People {
   limiter: SignInLimiter
 }
 
-/** @throws Fault `store_damaged`, `accounts_gone` */
-export async function openPeople({ clock, http, log, stateFolder }: PeopleParts): Promise<People> {
-  const store = createUsersFile(stateFolder, log)
-  const { users: saved } = await store.load()
-  const list = createUserList(saved, (users) => store.save({ version: 1, users }))
+/** @throws Fault `store_damaged`, `accounts_gone`, and as a keeper where it is shared */
+export async function openPeople(parts: PeopleParts): Promise<People> {
+  const { clock, http, stateFolder, log } = parts
+  const list = parts.documents ? await sharedUsers(parts, parts.documents) : await usersOfFile(parts)
   const homes = await openHomes({ folder: stateFolder, clock, log, most: http.login_homes })
   const limiter = createSignInLimiter({ clock, homes, bounds: loginBounds(http) })
   const passwords = {
@@ -57,6 +59,28 @@ export async function openPeople({ clock, http, log, stateFolder }: PeopleParts)
   })
   const book = createUserBook({ clock, list, passwords, isRight: users.isRight, maxUsers: 1 })
   return { list, users, book, limiter }
+}
+
+async function usersOfFile({ log, stateFolder }: PeopleParts): Promise<UserList> {
+  const store = createUsersFile(stateFolder, log)
+  const { users } = await store.load()
+  return createUserList(users, (next) => store.save({ version: 1, users: next }))
+}
+
+/** What `plantroom password` has written, or a daemon that was alone before, is taken over, and is a file no more. */
+async function sharedUsers({ log, stateFolder }: PeopleParts, documents: Documents): Promise<UserList> {
+  const document = documents.open<UsersFile>({
+    ...{ name: 'users', check: readUsersFile },
+    onChange: ({ users }) => list.adopt(users),
+  })
+  const list = createUserList(document.value?.users ?? [], (users) => document.save({ version: 1, users }))
+  const file = createUsersFile(stateFolder, log, 'new')
+  const { users: written } = await file.load()
+  if (written.length === 0) return list
+  await list.change(() => written)
+  await file.save({ version: 1, users: [] })
+  log.notice('the administrator of users.json was taken over into the shared store')
+  return list
 }
 
 /** 20 of 32 signs that nobody mistakes for one another: 100 bits. */
@@ -107,6 +131,8 @@ const keyFile = Type.Object(
   { additionalProperties: false },
 )
 
+type KeyFile = Static<typeof keyFile>
+
 export interface UpdateKey {
   /** Takes as long whatever is wrong with it. */
   isRight(text: string): boolean
@@ -116,11 +142,21 @@ export interface UpdateKey {
   make(): Promise<string>
 }
 
+type KeyParts = Pick<PeopleParts, 'clock' | 'log' | 'stateFolder' | 'documents'>
+
 /** @param given the setting; empty if there is none */
-export async function openUpdateKey(folder: string, log: Log, clock: Clock, given: string): Promise<UpdateKey> {
-  const initial = (): Static<typeof keyFile> => ({ version: 1, hash: null, madeAt: null })
-  const store = createStore({ folder, name: 'update-key', log, check: createReader(keyFile), initial })
-  let kept = await store.load()
+export async function openUpdateKey(
+  { clock, documents, log, stateFolder }: KeyParts,
+  given: string,
+): Promise<UpdateKey> {
+  const check = createReader(keyFile)
+  const initial = (): KeyFile => ({ version: 1, hash: null, madeAt: null })
+  const file = createStore({ folder: stateFolder, name: 'update-key', log, check, initial })
+  const document = documents?.open<KeyFile>({ name: 'update-key', check, onChange: (value) => (kept = value) })
+  // Of a daemon that was alone before.
+  let kept = document?.value ?? (await file.load())
+  const store = document ?? file
+  if (document && document.value === undefined && kept.hash !== null) await document.save(kept)
   const nobody = digest(randomBytes(32).toString('hex'))
   return {
     isRight(text) {

@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { hasNginx, startNginx } from '#kit/test/net/nginx.ts'
-import { ask } from '#kit/test/running-daemon.ts'
+import { ask, startDaemon } from '#kit/test/running-daemon.ts'
 import { archiveOf, newId, openStage } from './stage.ts'
 
 const skip = hasNginx ? false : 'needs nginx'
@@ -105,3 +105,8 @@ t.test(
     t.same([modeOf('releases'), modeOf('releases', 'incoming')], [0o750, 0o700])
   },
 )
+
+t.test('files in a bucket are none that nginx could send: the start ends with what to do', async (t) => {
+  const sets = ['downloads.offload=x-accel-redirect', 'blobs.url=s3://updates']
+  await t.rejects(startDaemon(t, 'updates', { sets }), /downloads\.offload needs the files in a folder/)
+})

@@ -109,7 +109,7 @@ t.test('no cut and no changed byte of an installer does more than leave the Node
   const file = join(root, 'installer')
   writeFileSync(join(root, 'releases/one/release.json'), wanting({ amd64: sha256(NODE) }).bytes)
   mkdirSync(join(root, 'runtime'))
-  const tries = [...whole.keys()].filter((at) => at % 7 === 0)
+  const tries = [...whole.keys()].filter((at) => at % 61 === 0)
   for (const at of tries) {
     const odd = Buffer.from(whole)
     odd[at] = (odd[at] ?? 0) ^ 0x55

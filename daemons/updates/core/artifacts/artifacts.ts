@@ -1,12 +1,14 @@
 /** The artifacts: files of JSON that installations take over, by type, found by their tags and words. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createSerialTurn } from '#kit/pure/pace.ts'
 import {
   type ArtifactRecord,
   type ArtifactType,
+  artifactKey,
   artifactTypes,
   type Blobs,
+  type Changed,
+  isUnsure,
   type Keeper,
   type KeptFile,
 } from '../ports.ts'
@@ -26,10 +28,12 @@ export interface ArtifactSearch {
 
 interface ArtifactParts {
   clock: Clock
-  keeper: Pick<Keeper, 'saveArtifact' | 'removeArtifact'>
-  blobs: Pick<Blobs, 'begin' | 'remove'>
+  keeper: Pick<Keeper, 'inTurn' | 'saveArtifact' | 'removeArtifact'>
+  blobs: Pick<Blobs, 'newName' | 'begin' | 'remove'>
   records: readonly ArtifactRecord[]
   most: number
+  /** This file is not needed any more. */
+  onGone(file: string): void
 }
 
 export interface Artifacts {
@@ -45,6 +49,8 @@ export interface Artifacts {
   put(facts: ArtifactFacts, bytes: Uint8Array, mayOverwrite: boolean): Promise<ArtifactRecord>
   /** @throws Fault `unknown_artifact` */
   remove(type: ArtifactType, filename: string): Promise<void>
+  /** Takes over what another daemon wrote. */
+  follow(artifacts: Changed<ArtifactRecord>): void
 }
 
 /** @throws Fault `unknown_type` */
@@ -67,18 +73,17 @@ export function checkFilename(filename: string): void {
 
 export function createArtifacts(parts: ArtifactParts): Artifacts {
   const { blobs, keeper, most } = parts
-  const all = new Map(parts.records.map((record) => [keyOf(record), record]))
-  const inTurn = createSerialTurn()
+  const all = new Map(parts.records.map((record) => [artifactKey(record), record]))
 
   function required(type: ArtifactType, filename: string): ArtifactRecord {
     checkFilename(filename)
-    const record = all.get(keyOf({ type, filename }))
+    const record = all.get(artifactKey({ type, filename }))
     if (!record) throw new Fault('unknown_artifact', `There is no ${type} of this file name.`)
     return record
   }
 
   function refuseTaken({ filename, type }: ArtifactFacts, mayOverwrite: boolean): void {
-    const isThere = all.has(keyOf({ type, filename }))
+    const isThere = all.has(artifactKey({ type, filename }))
     if (isThere && !mayOverwrite)
       throw new Fault('artifact_exists', `There is a ${type} ${filename} already. Say overwrite to replace it.`)
     if (!isThere && all.size >= most)
@@ -103,33 +108,40 @@ export function createArtifacts(parts: ArtifactParts): Artifacts {
             [record.name, record.description, record.filename].some((words) => folded(words).includes(part))),
       )
     },
-    put: (facts, bytes, mayOverwrite) =>
-      inTurn(async () => {
-        checkFilename(facts.filename)
-        refuseTaken(facts, mayOverwrite)
-        const before = all.get(keyOf(facts))
-        const { checksum, file } = await keep(blobs, bytes)
-        const record: ArtifactRecord = {
-          ...{ ...facts, file, checksum, rating: before?.rating ?? null },
-          ...{ sizeBytes: bytes.length, modifiedAt: parts.clock.epochMs() },
-        }
-        try {
+    async put(facts, bytes, mayOverwrite) {
+      checkFilename(facts.filename)
+      refuseTaken(facts, mayOverwrite)
+      // Before its turn comes: it may take a while.
+      const { checksum, file } = await keep(blobs, bytes)
+      try {
+        return await keeper.inTurn(async () => {
+          refuseTaken(facts, mayOverwrite)
+          const before = all.get(artifactKey(facts))
+          const record: ArtifactRecord = {
+            ...{ ...facts, file, checksum, rating: before?.rating ?? null },
+            ...{ sizeBytes: bytes.length, modifiedAt: parts.clock.epochMs() },
+          }
           await keeper.saveArtifact(record)
-        } catch (fault) {
-          await blobs.remove(file)
-          throw fault
-        }
-        all.set(keyOf(record), record)
-        if (before) await blobs.remove(before.file)
-        return record
-      }),
+          all.set(artifactKey(record), record)
+          if (before) parts.onGone(before.file)
+          return record
+        })
+      } catch (fault) {
+        if (!isUnsure(fault)) parts.onGone(file)
+        throw fault
+      }
+    },
     remove: (type, filename) =>
-      inTurn(async () => {
+      keeper.inTurn(async () => {
         const record = required(type, filename)
         await keeper.removeArtifact(record)
-        all.delete(keyOf(record))
-        await blobs.remove(record.file)
+        all.delete(artifactKey(record))
+        parts.onGone(record.file)
       }),
+    follow({ changed, removed }) {
+      for (const key of removed) all.delete(key)
+      for (const record of changed) all.set(artifactKey(record), record)
+    },
   }
 }
 
@@ -141,10 +153,6 @@ async function keep(blobs: Pick<Blobs, 'begin'>, bytes: Uint8Array): Promise<Kep
   } finally {
     await incoming.drop()
   }
-}
-
-function keyOf({ filename, type }: Pick<ArtifactRecord, 'filename' | 'type'>): string {
-  return `${type}/${filename}`
 }
 
 function folded(text: string): string {

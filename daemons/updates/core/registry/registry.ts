@@ -1,8 +1,7 @@
 /** The installations: who is known, who is enabled, when each was seen, and what came of its updates. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createSerialTurn } from '#kit/pure/pace.ts'
-import type { Channel, Delivery, InstallationRecord, Keeper, Outcome } from '../ports.ts'
+import type { Changed, Channel, Delivery, InstallationRecord, Keeper, Outcome } from '../ports.ts'
 
 export interface RegistryBounds {
   /** New ids that an address may bring. */
@@ -44,7 +43,7 @@ export interface InstallationChange {
 
 interface RegistryParts {
   clock: Clock
-  keeper: Pick<Keeper, 'saveInstallations'>
+  keeper: Pick<Keeper, 'inTurn' | 'saveInstallations'>
   records: readonly InstallationRecord[]
   bounds: RegistryBounds
   /** Who an address counts as; undefined: it is not bounded by itself. */
@@ -60,6 +59,9 @@ interface RegistryParts {
 /** Versions remembered of one installation. */
 const MOST_DELIVERIES = 8
 
+/** What was noted of versions at an installation and is not written yet, by version. */
+type Notes = ReadonlyMap<string, Partial<Delivery>>
+
 /** All installations. They are in memory; what changes is written together. */
 export class Registry {
   readonly #parts: RegistryParts
@@ -67,8 +69,9 @@ export class Registry {
   /** Those of them that wait to be enabled. */
   readonly #waiting: Map<string, InstallationRecord>
   readonly #registrations: ReturnType<typeof createRegistrations>
-  readonly #inTurn = createSerialTurn()
-  #changed = new Set<string>()
+  /** What is not written yet, by installation. */
+  #changed = new Map<string, Notes>()
+  #queued: Promise<void> | undefined
   #timer: Timer | undefined
 
   constructor(parts: RegistryParts) {
@@ -105,7 +108,7 @@ export class Registry {
       ({ reportedAt }) => reportedAt !== null && nowAt - reportedAt < this.#parts.bounds.writeMs,
     )
     this.#note(id, version, { outcome, step, reason, reportedAt: nowAt })
-    if (!isOften) await this.#inTurn(() => this.#write())
+    if (!isOften) await this.#writeInTurn()
     return true
   }
 
@@ -131,16 +134,28 @@ export class Registry {
 
   /** Changes all of them or none. @throws Fault `unknown_installation`, `too_many_installations` */
   change(ids: readonly string[], wish: InstallationChange): Promise<InstallationRecord[]> {
-    return this.#inTurn(async () => {
+    return this.#parts.keeper.inTurn(async () => {
       const before = ids.map((id) => this.#required(id))
       if (wish.enabled !== undefined) this.#refuseMore(before)
-      await this.#parts.keeper.saveInstallations(
+      await this.#save(
         before.map((record) => changedBy(record, wish)),
         [],
       )
       // What was seen meanwhile stays.
       return ids.map((id) => this.#put(changedBy(this.#required(id), wish)))
     })
+  }
+
+  /** Takes over what another daemon wrote; what was seen here since stays. */
+  follow({ changed, removed }: Changed<InstallationRecord>): void {
+    for (const record of changed) {
+      const [own, notes] = [this.#all.get(record.id), this.#changed.get(record.id)]
+      // It was forgotten here, and decided on there.
+      if (!own && notes && record.state === 'pending') continue
+      this.#set(own && notes ? merged(record, own, notes) : record)
+    }
+    // One that was seen here since is written again.
+    for (const id of removed) if (!this.#changed.has(id)) this.#drop(id)
   }
 
   start(): void {
@@ -150,7 +165,7 @@ export class Registry {
   /** Writes what was seen. */
   async stop(): Promise<void> {
     this.#timer?.cancel()
-    await this.#inTurn(() => this.#write())
+    await this.#writeInTurn()
   }
 
   /** Most say what they said before: a new record for each would outlive the young generation of V8, and fill the old one. */
@@ -158,22 +173,32 @@ export class Registry {
     const nowAt = this.#parts.clock.epochMs()
     if (record.address !== address || !saysAgain(record, says)) return this.#put(seen(record, { address, says, nowAt }))
     record.seenAt = nowAt
-    this.#changed.add(record.id)
+    if (!this.#changed.has(record.id)) this.#changed.set(record.id, NO_NOTES)
     return record
   }
 
-  #put(record: InstallationRecord): InstallationRecord {
+  /** @param note of a version */
+  #put(record: InstallationRecord, note?: [version: string, more: Partial<Delivery>]): InstallationRecord {
+    this.#set(record)
+    const notes = this.#changed.get(record.id) ?? NO_NOTES
+    this.#changed.set(record.id, note ? withNote(notes, note) : notes)
+    return record
+  }
+
+  #set(record: InstallationRecord): void {
     this.#all.set(record.id, record)
     if (record.state === 'pending') this.#waiting.set(record.id, record)
     else if (this.#waiting.size > 0) this.#waiting.delete(record.id)
-    this.#changed.add(record.id)
-    return record
   }
 
   #forget(id: string): void {
+    this.#drop(id)
+    this.#changed.set(id, NO_NOTES)
+  }
+
+  #drop(id: string): void {
     this.#all.delete(id)
     this.#waiting.delete(id)
-    this.#changed.add(id)
   }
 
   #required(id: string): InstallationRecord {
@@ -188,7 +213,7 @@ export class Registry {
       this.#parts.onRefused('address')
       return undefined
     }
-    this.#makeRoom()
+    this.#makeRoom(1)
     const nowAt = this.#parts.clock.epochMs()
     return this.#put({
       ...{ id, state: 'pending', name: null, channel: null, registeredAt: nowAt, registeredFrom: share ?? 'trusted' },
@@ -196,16 +221,20 @@ export class Registry {
     })
   }
 
-  /** When the waiting list is full, the site with the most entries loses its oldest. */
-  #makeRoom(): void {
-    if (this.#waiting.size < this.#parts.bounds.pendingMax) return
-    this.#parts.onRefused('full')
-    const { siteOf } = this.#parts
-    const [most = []] = [...Map.groupBy(this.#waiting.values(), ({ address }) => siteOf(address)).values()].toSorted(
-      (one, other) => other.length - one.length,
-    )
-    const [oldest] = most.toSorted((one, other) => one.registeredAt - other.registeredAt)
-    if (oldest) this.#forget(oldest.id)
+  /**
+   * When the waiting list is full, the site with the most entries loses its oldest.
+   * @param places that have to be free
+   */
+  #makeRoom(places: number): void {
+    const { bounds, onRefused, siteOf } = this.#parts
+    while (this.#waiting.size > 0 && this.#waiting.size + places > bounds.pendingMax) {
+      onRefused('full')
+      const [most = []] = [...Map.groupBy(this.#waiting.values(), ({ address }) => siteOf(address)).values()].toSorted(
+        (one, other) => other.length - one.length,
+      )
+      const [oldest] = most.toSorted((one, other) => one.registeredAt - other.registeredAt)
+      if (oldest) this.#forget(oldest.id)
+    }
   }
 
   /** @throws Fault `too_many_installations` */
@@ -219,39 +248,82 @@ export class Registry {
     )
   }
 
-  /** The entry of a version, made if it is new; the oldest that nobody has to remember makes room. */
   #note(id: string, version: string, more: Partial<Delivery>): void {
     const record = this.#all.get(id)
-    if (!record) return
-    const known = record.deliveries.find((one) => one.version === version)
-    const next = { ...(known ?? newDelivery(version)), ...more }
-    const others = record.deliveries.filter((one) => one !== known)
-    if (others.length >= MOST_DELIVERIES) {
-      const spare = others.findIndex(({ outcome }) => outcome !== 'rolled_back')
-      others.splice(Math.max(0, spare), 1)
-    }
-    this.#put({ ...record, deliveries: [...others, next] })
+    if (record) this.#put({ ...record, deliveries: noted(record.deliveries, version, more) }, [version, more])
   }
 
   #look(): void {
     const { bounds, clock, onUnwritten } = this.#parts
     const since = clock.epochMs() - bounds.pendingMs
     for (const { id, seenAt, state } of this.#all.values()) if (state === 'pending' && seenAt < since) this.#forget(id)
-    void this.#inTurn(() => this.#write()).catch(onUnwritten)
+    void this.#writeInTurn().catch(onUnwritten)
+  }
+
+  /** Whoever comes while a write waits for its turn shares it. */
+  #writeInTurn(): Promise<void> {
+    if (this.#queued !== undefined) return this.#queued
+    const queued = this.#parts.keeper
+      .inTurn(() => {
+        this.#queued = undefined
+        return this.#write()
+      })
+      .finally(() => {
+        if (this.#queued === queued) this.#queued = undefined
+      })
+    this.#queued = queued
+    return queued
   }
 
   async #write(): Promise<void> {
-    const now = this.#changed
-    if (now.size === 0) return
-    this.#changed = new Set()
-    const changed = [...now].flatMap((id) => this.#all.get(id) ?? [])
-    const removed = [...now].filter((id) => !this.#all.has(id))
+    // Other daemons registered some too.
+    this.#makeRoom(0)
+    const ids = [...this.#changed.keys()]
+    if (ids.length === 0) return
+    await this.#save(
+      ids.flatMap((id) => this.#all.get(id) ?? []),
+      ids.filter((id) => !this.#all.has(id)),
+    )
+  }
+
+  async #save(changed: readonly InstallationRecord[], removed: readonly string[]): Promise<void> {
+    const ids = [...changed.map(({ id }) => id), ...removed]
+    const taken = ids.map((id) => [id, this.#changed.get(id) ?? NO_NOTES] as const)
+    for (const id of ids) this.#changed.delete(id)
     try {
-      await this.#parts.keeper.saveInstallations(changed, removed)
+      await this.#parts.keeper.saveInstallations({ changed, removed })
     } catch (fault) {
-      this.#changed = new Set([...now, ...this.#changed])
+      for (const [id, notes] of taken)
+        this.#changed.set(id, [...(this.#changed.get(id) ?? NO_NOTES)].reduce(withNote, notes))
       throw fault
     }
+  }
+}
+
+const NO_NOTES: Notes = new Map()
+
+function withNote(notes: Notes, [version, more]: [version: string, more: Partial<Delivery>]): Notes {
+  return new Map(notes).set(version, { ...notes.get(version), ...more })
+}
+
+/** What is known of versions, and one thing more; the oldest that nobody has to remember makes room. */
+function noted(deliveries: readonly Delivery[], version: string, more: Partial<Delivery>): Delivery[] {
+  const known = deliveries.find((one) => one.version === version)
+  const others = deliveries.filter((one) => one !== known)
+  if (others.length >= MOST_DELIVERIES) {
+    const spare = others.findIndex(({ outcome }) => outcome !== 'rolled_back')
+    others.splice(Math.max(0, spare), 1)
+  }
+  return [...others, { ...(known ?? newDelivery(version)), ...more }]
+}
+
+/** What was decided is as the store has it, what was seen as the later one has it, and what was noted here is added. */
+function merged(stored: InstallationRecord, own: InstallationRecord, notes: Notes): InstallationRecord {
+  const { address, arch, askedChannel, build, seenAt, version } = own.seenAt > stored.seenAt ? own : stored
+  return {
+    ...stored,
+    ...{ address, arch, askedChannel, build, seenAt, version },
+    deliveries: [...notes].reduce((known, [of, more]) => noted(known, of, more), stored.deliveries),
   }
 }
 

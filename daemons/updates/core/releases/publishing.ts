@@ -3,7 +3,16 @@ import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { counted, durationText } from '#kit/pure/text.ts'
 import { releaseFileName } from '#kit/pure/version.ts'
-import type { ArchiveProof, Blobs, KeptFile, ReleaseRecord, SignedRelease } from '../ports.ts'
+import {
+  type ArchiveProof,
+  type Blobs,
+  type Incoming,
+  isUnsure,
+  type KeptFile,
+  type ReleaseRecord,
+  type SignedRelease,
+} from '../ports.ts'
+import type { Claim, Claims } from './claims.ts'
 import type { Releases } from './releases.ts'
 
 export interface UploadLimits {
@@ -32,11 +41,14 @@ export interface PublishWish {
 
 interface PublishingParts {
   clock: Clock
-  blobs: Pick<Blobs, 'begin' | 'remove'>
+  blobs: Pick<Blobs, 'newName' | 'begin' | 'remove'>
+  claims: Pick<Claims, 'begin'>
   releases: Releases
   limits: UploadLimits
   /** @param key 64 hex digits */
   proofOf(key: string): ArchiveProof
+  /** This file is not needed any more. */
+  onGone(file: string): void
 }
 
 /** An upload under way. */
@@ -56,7 +68,7 @@ export interface Publishing {
    * @param lengthBytes of the file, if it is known
    * @returns its release, and whether anything is new
    * @throws Fault `too_many_uploads`, `body_too_large`, `request_timeout`, `no_room`, `checksum_mismatch`,
-   * `release_exists`, those of the container, and what the bytes throw; nothing is left then
+   * `release_exists`, `file_lost`, those of the container, and what the bytes throw; nothing is left then
    */
   receive(
     bytes: AsyncIterable<Uint8Array>,
@@ -66,24 +78,29 @@ export interface Publishing {
 }
 
 export function createPublishing(parts: PublishingParts): Publishing {
-  const { blobs, limits, releases } = parts
+  const { blobs, claims, limits } = parts
   const running = new Set<Upload>()
 
-  async function store(bytes: AsyncIterable<Uint8Array>, upload: Upload, wish: PublishWish) {
-    const proof = wish.encryptionKey === undefined ? undefined : parts.proofOf(wish.encryptionKey)
-    const incoming = await blobs.begin(upload.lengthBytes)
+  async function receiveFile(bytes: AsyncIterable<Uint8Array>, upload: Upload, wish: PublishWish) {
+    // Before anything of it is written: who dies then leaves nothing that nobody knows of.
+    const file = blobs.newName()
+    const claim = await claims.begin(file)
+    let isFiled = false
     try {
-      for await (const piece of paced(bytes, parts)) {
-        upload.bytes += piece.length
-        if (upload.bytes > limits.mostBytes) throw tooLarge(limits.mostBytes)
-        proof?.take(piece)
-        await incoming.write(piece)
+      const incoming = await blobs.begin(upload.lengthBytes, file)
+      try {
+        await store(bytes, { upload, wish, incoming })
+        const kept = await incoming.keep((one) => checkExpected(one, wish))
+        const published = await publish(parts, wish, { kept, claim })
+        isFiled = published.isNew
+        return published
+      } finally {
+        await incoming.drop()
       }
-      if (upload.bytes === 0) throw new Fault('bad_upload', 'the upload is empty')
-      proof?.end()
-      return await incoming.keep((kept) => checkExpected(kept, wish))
     } finally {
-      await incoming.drop()
+      // Its place is free: the store may take its time.
+      running.delete(upload)
+      await claim.leave(isFiled)
     }
   }
 
@@ -103,29 +120,53 @@ export function createPublishing(parts: PublishingParts): Publishing {
       const upload: Upload = { kind, version, bytes: 0, lengthBytes, startedAt: parts.clock.epochMs() }
       running.add(upload)
       try {
-        const kept = await store(bytes, upload, wish)
-        try {
-          return await publish(wish, kept)
-        } finally {
-          const release = releases.get(wish.version)
-          if (release?.[wish.kind]?.file !== kept.file) await blobs.remove(kept.file)
-        }
+        return await receiveFile(bytes, upload, wish)
       } finally {
         running.delete(upload)
       }
     },
   }
 
-  async function publish(wish: PublishWish, kept: KeptFile) {
-    const { bundleHash, encryptionKey, kind, signed, version } = wish
-    const filename = releaseFileName(kind, version)
-    const common = { ...kept, filename, bundleHash, signed: signed?.text ?? null }
-    const made = { ...common, publishedAt: parts.clock.epochMs() }
-    const one = encryptionKey === undefined ? { installer: made } : { update: { ...made, encryptionKey } }
-    const isNew = await releases.publish({ version, ...one, signed: signed?.says })
+  async function store(
+    bytes: AsyncIterable<Uint8Array>,
+    { incoming, upload, wish }: { upload: Upload; wish: PublishWish; incoming: Incoming },
+  ): Promise<void> {
+    const proof = wish.encryptionKey === undefined ? undefined : parts.proofOf(wish.encryptionKey)
+    for await (const piece of paced(bytes, parts)) {
+      upload.bytes += piece.length
+      if (upload.bytes > limits.mostBytes) throw tooLarge(limits.mostBytes)
+      proof?.take(piece)
+      await incoming.write(piece)
+    }
+    if (upload.bytes === 0) throw new Fault('bad_upload', 'the upload is empty')
+    proof?.end()
+  }
+}
+
+/** Files what is kept. @returns as `receive` */
+async function publish(
+  { clock, onGone, releases }: PublishingParts,
+  wish: PublishWish,
+  { claim, kept }: { kept: KeptFile; claim: Claim },
+) {
+  const { bundleHash, encryptionKey, kind, signed, version } = wish
+  const filename = releaseFileName(kind, version)
+  const common = { ...kept, filename, bundleHash, signed: signed?.text ?? null }
+  const made = { ...common, publishedAt: clock.epochMs() }
+  const one = encryptionKey === undefined ? { installer: made } : { update: { ...made, encryptionKey } }
+  let isUsed = false
+  try {
+    const isNew = await releases.publish({ version, ...one, signed: signed?.says, claim: claim.prove })
     const release = releases.get(version)
     if (!release) throw new TypeError('a release is gone while it is published')
+    isUsed = release[kind]?.file === kept.file
     return { release, isNew }
+  } catch (fault) {
+    // If it was filed after all, the file is needed; else it goes when it is old.
+    isUsed = isUnsure(fault)
+    throw fault
+  } finally {
+    if (!isUsed) onGone(kept.file)
   }
 }
 

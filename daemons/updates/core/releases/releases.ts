@@ -1,9 +1,9 @@
 /** The releases: which there are, which of them are offered, and how far a rollout has come. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createSerialTurn } from '#kit/pure/pace.ts'
 import { compareVersions } from '#kit/pure/version.ts'
 import type {
+  Changed,
   Channel,
   InstallationRecord,
   InstallerPackage,
@@ -38,7 +38,7 @@ export interface ReleaseCounts {
 
 interface ReleaseParts {
   clock: Clock
-  keeper: Pick<Keeper, 'saveReleases'>
+  keeper: Pick<Keeper, 'inTurn' | 'saveReleases'>
   records: readonly ReleaseRecord[]
   most: number
   rollout: RolloutBounds
@@ -55,13 +55,14 @@ export interface Published {
   update?: UpdatePackage
   installer?: InstallerPackage
   signed: SignedRelease | undefined
+  /** Of the upload. @returns its key @throws Fault `file_lost` if it was given up meanwhile */
+  claim(): string
 }
 
 /** All releases. They are in memory; each change is on the disk before it counts. */
 export class Releases {
   readonly #parts: ReleaseParts
   readonly #all: Map<string, ReleaseRecord>
-  readonly #inTurn = createSerialTurn()
   #sorted: ReleaseRecord[] | undefined
 
   constructor(parts: ReleaseParts) {
@@ -112,22 +113,23 @@ export class Releases {
   /**
    * Files what was published.
    * @returns whether it is new: the same bytes may be published again
-   * @throws Fault `release_exists` for other bytes, `too_many_releases`
+   * @throws Fault `release_exists` for other bytes, `too_many_releases`, `file_lost`
    */
   publish(published: Published): Promise<boolean> {
-    return this.#inTurn(async () => {
+    return this.#parts.keeper.inTurn(async () => {
+      const claim = published.claim()
       const known = this.#all.get(published.version)
       const before = known && known.state !== 'deleted' ? known : undefined
       const next = filed(before ?? newRelease(published.version, this.#parts.clock.epochMs()), published)
       if (next === before) return false
-      await this.#save([next], known ? [] : this.#forgotten())
+      await this.#save([next], known ? [] : this.#forgotten(), claim)
       return true
     })
   }
 
   /** @throws Fault `unknown_release`, `release_state` */
   change(version: string, wish: ReleaseChange): Promise<ReleaseRecord> {
-    return this.#inTurn(async () => {
+    return this.#parts.keeper.inTurn(async () => {
       const before = this.#required(version)
       const next = changedBy(before, wish, this.#parts.clock.epochMs())
       const others = wish.hold ? this.list().filter((one) => one.isHeld && one.version !== version) : []
@@ -139,7 +141,7 @@ export class Releases {
 
   /** @throws Fault `unknown_release` */
   remove(version: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#parts.keeper.inTurn(async () => {
       const before = this.#required(version)
       const state = nextState(before.state, 'remove')
       await this.#save([{ ...before, state, isHeld: false, update: null, installer: null }])
@@ -164,21 +166,39 @@ export class Releases {
   }
 
   /** Halts a release of which too many report a failure. */
-  judge(version: string): Promise<void> {
-    const { onHalted, rollout } = this.#parts
-    return this.#inTurn(async () => {
+  async judge(version: string): Promise<void> {
+    if (!this.#tooManyFailed(version)) return
+    await this.#parts.keeper.inTurn(async () => {
       const release = this.#all.get(version)
-      if (rollout.haltPercent === 0 || release?.state !== 'offered') return
-      const those = this.counts().get(version)
-      const reports = those ? those.applied + those.failed : 0
-      if (!those || reports < rollout.haltReports || those.failed * 100 < reports * rollout.haltPercent) return
+      const those = this.#tooManyFailed(version)
+      if (!release || !those) return
       await this.#save([{ ...release, state: nextState(release.state, 'halt') }])
-      onHalted(version, those)
+      this.#parts.onHalted(version, those)
     })
   }
 
-  async #save(changed: readonly ReleaseRecord[], removed: readonly string[] = []): Promise<void> {
-    await this.#parts.keeper.saveReleases(changed, removed)
+  /** Takes over what another daemon wrote. */
+  follow({ changed, removed }: Changed<ReleaseRecord>): void {
+    for (const { state, version } of changed)
+      if (isGone(state) && !isGone(this.#all.get(version)?.state)) this.#parts.onGone(version, [])
+    this.#put(changed, removed)
+  }
+
+  /** What is reported of it, if it is to be halted for that. */
+  #tooManyFailed(version: string): ReleaseCounts | undefined {
+    const { haltPercent, haltReports } = this.#parts.rollout
+    if (haltPercent === 0 || this.#all.get(version)?.state !== 'offered') return undefined
+    const those = this.counts().get(version)
+    const reports = those ? those.applied + those.failed : 0
+    return those && reports >= haltReports && those.failed * 100 >= reports * haltPercent ? those : undefined
+  }
+
+  async #save(changed: readonly ReleaseRecord[], removed: readonly string[] = [], endedClaim?: string): Promise<void> {
+    await this.#parts.keeper.saveReleases({ changed, removed }, endedClaim)
+    this.#put(changed, removed)
+  }
+
+  #put(changed: readonly ReleaseRecord[], removed: readonly string[]): void {
     for (const { state, version } of changed)
       if (state !== 'halted' && this.#all.get(version)?.state === 'halted') this.#parts.onUnhalted(version)
     for (const version of removed) this.#all.delete(version)
@@ -194,7 +214,7 @@ export class Releases {
 
   #toSend(version: string): ReleaseRecord | undefined {
     const record = this.#all.get(version)
-    if (record?.state === 'withdrawn' || record?.state === 'deleted')
+    if (isGone(record?.state))
       throw new Fault('release_gone', `Release ${version} was withdrawn. Check for another one.`)
     return record
   }
@@ -207,6 +227,11 @@ export class Releases {
     if (gone) return [gone.version]
     throw new Fault('too_many_releases', `There are ${most} releases; releases.max allows no more. Delete old ones.`)
   }
+}
+
+/** Whether nobody is given any of it. */
+function isGone(state: State | undefined): boolean {
+  return state === 'withdrawn' || state === 'deleted'
 }
 
 function newRelease(version: string, nowAt: number): ReleaseRecord {

@@ -1,6 +1,14 @@
 /** Records of the tests, and places that keep them in memory. */
 import { fakeClock } from '#kit/clock-fake.ts'
-import type { Blobs, InstallationRecord, InstallerPackage, ReleaseRecord, UpdatePackage } from '../../core/ports.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
+import type {
+  Blobs,
+  InstallationRecord,
+  InstallerPackage,
+  Outgoing,
+  ReleaseRecord,
+  UpdatePackage,
+} from '../../core/ports.ts'
 import { Registry, type RegistryBounds } from '../../core/registry/registry.ts'
 import { Releases, type RolloutBounds } from '../../core/releases/releases.ts'
 
@@ -57,7 +65,8 @@ export function registryOf(more: Partial<RegistryBounds> = {}, records: Installa
       ...more,
     },
     keeper: {
-      async saveInstallations(changed, removed) {
+      inTurn: createSerialTurn(),
+      async saveInstallations({ changed, removed }) {
         if (disk.isFull) throw new Error('full')
         written.push({ changed: changed.map(({ id }) => id), removed })
       },
@@ -80,6 +89,7 @@ export function releasesOf(
   const releases = new Releases({
     ...{ clock, records, most, rollout, installations: () => installations },
     keeper: {
+      inTurn: createSerialTurn(),
       async saveReleases() {
         if (disk.isFull) throw new Error('full')
       },
@@ -96,8 +106,9 @@ export function blobsOf() {
   const kept = new Map<string, Uint8Array>()
   let count = 0
   let unfinished = 0
-  const blobs: Pick<Blobs, 'begin' | 'remove'> = {
-    async begin() {
+  const blobs: Pick<Blobs, 'newName' | 'begin' | 'remove'> = {
+    newName: () => `file ${++count}`,
+    async begin(_, file = `file ${++count}`) {
       const pieces: Uint8Array[] = []
       let isOpen = true
       unfinished++
@@ -112,7 +123,7 @@ export function blobsOf() {
         async keep(check) {
           const bytes = Buffer.concat(pieces)
           const found = {
-            file: `file ${++count}`,
+            file,
             checksum: bytes.toString('hex').padStart(64, '0').slice(-64),
             sizeBytes: bytes.length,
           }
@@ -127,4 +138,13 @@ export function blobsOf() {
     remove: async (name) => void kept.delete(name),
   }
   return { blobs, kept, unfinished: () => unfinished }
+}
+
+/** All that is read of a file, in pieces of so many bytes. */
+export async function readAll(file: Outgoing, pieceBytes = 3): Promise<Buffer> {
+  const [piece, all] = [Buffer.alloc(pieceBytes), [] as Buffer[]]
+  for (let bytes = await file.read(piece); bytes > 0; bytes = await file.read(piece))
+    all.push(Buffer.from(piece.subarray(0, bytes)))
+  await file.close()
+  return Buffer.concat(all)
 }

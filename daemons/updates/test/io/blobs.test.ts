@@ -2,18 +2,16 @@ import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync
 import { join } from 'node:path'
 import t from 'tap'
 import { openBlobs } from '../../io/blobs.ts'
+import { readAll } from '../core/records.ts'
 import { sha256 } from '../stage.ts'
 
 const none: ReadonlySet<string> = new Set()
-const rules = { freeBytes: 0, orphansBefore: 0, isForGroup: false }
+const rules = { freeBytes: 0, orphansBefore: 0, unfinishedBefore: Number.POSITIVE_INFINITY, isForGroup: false }
 const text = (bytes: string) => Buffer.from(bytes)
 
 async function read(blobs: Awaited<ReturnType<typeof openBlobs>>['blobs'], file: string, start: number, end: number) {
-  const [reading, piece] = [await blobs.read(file, { start, end }), Buffer.alloc(3)]
-  let text = ''
-  for (let bytes = await reading.read(piece); bytes > 0; bytes = await reading.read(piece))
-    text += piece.toString('latin1', 0, bytes)
-  await reading.close()
+  const reading = await blobs.read(file, { start, end })
+  const text = (await readAll(reading)).toString('latin1')
   await reading.close()
   return text
 }
@@ -64,6 +62,15 @@ t.test(
     t.same(readdirSync(folder).sort(), [name('b'), name('e'), 'incoming', 'lost+found'].sort())
     t.same(readdirSync(join(folder, 'incoming')), [])
     t.same(missing, [name('d')])
+    for (const [sign, atS] of [
+      ['f', 1000],
+      ['g', 3000],
+    ] as const) {
+      writeFileSync(join(folder, 'incoming', name(sign)), 'x')
+      utimesSync(join(folder, 'incoming', name(sign)), atS, atS)
+    }
+    await openBlobs(folder, none, { ...rules, unfinishedBefore: 2_000_000 })
+    t.same(readdirSync(join(folder, 'incoming')), [name('g')], 'what others may be writing stays')
   },
 )
 

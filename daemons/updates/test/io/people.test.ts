@@ -37,14 +37,14 @@ t.test('the first line of a file is taken instead; a file that has none is refus
 
 t.test('the update key is the setting, or the one that was made last, which stays over a restart', async (t) => {
   const folder = t.testdir({})
-  const given = await openUpdateKey(folder, silentLog, fakeClock(), 'of the setting')
+  const given = await openUpdateKey({ clock: fakeClock(), log: silentLog, stateFolder: folder }, 'of the setting')
   t.same([given.isRight('of the setting'), given.isRight('of the settinG'), given.isRight('')], [true, false, false])
   t.match(given.source(), { from: 'settings' })
   await t.rejects(given.make(), { code: 'key_in_settings' })
-  const none = await openUpdateKey(folder, silentLog, fakeClock(), '')
+  const none = await openUpdateKey({ clock: fakeClock(), log: silentLog, stateFolder: folder }, '')
   t.same([none.isRight(''), none.source().from], [false, 'none'])
   const first = await none.make()
   const second = await none.make()
-  const again = await openUpdateKey(folder, silentLog, fakeClock(), '')
+  const again = await openUpdateKey({ clock: fakeClock(), log: silentLog, stateFolder: folder }, '')
   t.same([again.isRight(first), again.isRight(second), again.source().from], [false, true, 'panel'])
 })

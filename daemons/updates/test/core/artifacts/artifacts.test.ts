@@ -1,5 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 import { heldBytes } from '#kit/test/heap.ts'
 import { createArtifacts } from '../../../core/artifacts/artifacts.ts'
 import type { ArtifactRecord } from '../../../core/ports.ts'
@@ -22,8 +23,10 @@ function stage(most = 10, records: ArtifactRecord[] = []) {
   const write = async () => {
     if (disk.isFull) throw new Error('full')
   }
-  const keeper = { saveArtifact: write, removeArtifact: write }
-  return { files, disk, artifacts: createArtifacts({ clock: fakeClock(), keeper, blobs: files.blobs, records, most }) }
+  const keeper = { inTurn: createSerialTurn(), saveArtifact: write, removeArtifact: write }
+  const onGone = (file: string) => void files.blobs.remove(file)
+  const artifacts = createArtifacts({ clock: fakeClock(), keeper, blobs: files.blobs, records, most, onGone })
+  return { files, disk, artifacts }
 }
 
 t.test('a name is taken once, unless it may be replaced; the old file goes', async (t) => {

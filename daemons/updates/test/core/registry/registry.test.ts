@@ -141,3 +141,54 @@ t.test('whoever has many addresses keeps nobody else from registering, and takes
   ask(301, '10.0.1.100')
   t.ok(registry.get(id(301)), 'the oldest of the large site was forgotten: no more than so many are counted')
 })
+
+t.test('what another daemon decided counts, and what was seen and reported here since stays', async (t) => {
+  const id = 'a'.repeat(32)
+  const { registry, written } = registryOf({}, [installation({ seenAt: 1, address: '10.0.0.1' })])
+  registry.require(id, '10.0.0.9', { version: '1.1.0' })
+  registry.fetched(id, '1.2.0')
+  const theirs = {
+    ...{ version: '1.1.0', fetchedAt: 5, outcome: 'rolled_back' as const, reportedAt: 6, step: null, reason: null },
+  }
+  registry.follow({ changed: [installation({ state: 'disabled', name: 'Roof', deliveries: [theirs] })], removed: [] })
+  t.match(registry.get(id), { state: 'disabled', name: 'Roof', address: '10.0.0.9', version: '1.1.0' })
+  t.match(registry.get(id)?.deliveries, [theirs, { version: '1.2.0', fetchedAt: Number }])
+  await registry.stop()
+  t.same(written, [{ changed: [id], removed: [] }])
+  registry.follow({ changed: [installation({ name: 'Cellar' })], removed: [] })
+  t.match(
+    registry.get(id),
+    { state: 'enabled', name: 'Cellar', address: '10.0.0.1', deliveries: [] },
+    'written: theirs is newer',
+  )
+  registry.follow({ changed: [], removed: [id] })
+  t.equal(registry.get(id), undefined)
+})
+
+t.test('versions that another daemon offers again stay so, though more was fetched here meanwhile', async (t) => {
+  const id = 'a'.repeat(32)
+  const back = {
+    ...{ version: '1.1.0', fetchedAt: 5, outcome: 'rolled_back' as const, reportedAt: 6, step: null, reason: null },
+  }
+  const { registry } = registryOf({}, [installation({ deliveries: [back] })])
+  registry.fetched(id, '1.1.0')
+  registry.follow({ changed: [installation({ deliveries: [] })], removed: [] })
+  t.match(registry.get(id)?.deliveries, [{ version: '1.1.0', outcome: null }])
+})
+
+t.test('one that is forgotten here and enabled there is known again; reports that wait share one write', async (t) => {
+  const { clock, registry, written } = registryOf({ pendingMs: 1000, writeMs: 5000 })
+  t.throws(() => registry.require('b'.repeat(32), '10.0.0.1'))
+  registry.start()
+  clock.advance(5000)
+  t.equal(registry.get('b'.repeat(32)), undefined)
+  registry.follow({ changed: [installation({ id: 'b'.repeat(32), state: 'pending' })], removed: [] })
+  t.equal(registry.get('b'.repeat(32)), undefined)
+  registry.follow({ changed: [installation({ id: 'b'.repeat(32) }), installation()], removed: [] })
+  t.match(registry.get('b'.repeat(32)), { state: 'enabled' })
+  written.length = 0
+  const report = (id: string) => registry.report(id, { version: '1.1.0', outcome: 'applied', step: null, reason: null })
+  await Promise.all([report('a'.repeat(32)), report('b'.repeat(32))])
+  t.equal(written.length, 1)
+  await registry.stop()
+})

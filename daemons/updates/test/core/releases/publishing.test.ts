@@ -1,6 +1,9 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
+import type { ClaimRecord } from '../../../core/ports.ts'
+import { createClaims } from '../../../core/releases/claims.ts'
 import { createPublishing, type PublishWish, type UploadLimits } from '../../../core/releases/publishing.ts'
 import { blobsOf, releasesOf } from '../records.ts'
 
@@ -9,13 +12,31 @@ const wish: PublishWish = {
   ...{ checksum: undefined, signed: undefined },
 }
 
-function stage(more: Partial<UploadLimits> = {}) {
+function stage(more: Partial<UploadLimits> = {}, records: ClaimRecord[] = []) {
   const clock = fakeClock()
   const { releases } = releasesOf([])
   const files = blobsOf()
   const proven: number[] = []
+  const onGone = (file: string) => void files.blobs.remove(file)
+  const saved = new Map(records.map((record) => [record.file, record]))
+  const claims = createClaims({
+    ...{ clock, records, mostMs: 100_000, daemon: 'self' },
+    keeper: {
+      inTurn: createSerialTurn(),
+      async saveClaims({ changed, removed }) {
+        for (const record of changed) saved.set(record.file, record)
+        for (const key of removed) saved.delete(key)
+      },
+    },
+    onGone(file) {
+      gone.push(file)
+      onGone(file)
+    },
+    onUnwritten: () => {},
+  })
+  const gone: string[] = []
   const publishing = createPublishing({
-    ...{ clock, releases, blobs: files.blobs },
+    ...{ clock, releases, claims, blobs: files.blobs, onGone },
     limits: { atOnce: 2, mostBytes: 100, paceBytes: 10, paceMs: 1000, retryMs: 5000, ...more },
     proofOf: () => ({
       take: (bytes) => void proven.push(bytes.length),
@@ -24,7 +45,7 @@ function stage(more: Partial<UploadLimits> = {}) {
       },
     }),
   })
-  return { clock, files, proven, publishing, releases }
+  return { claims, clock, files, gone, proven, publishing, releases, saved }
 }
 
 async function* pieces(...all: number[]) {
@@ -101,4 +122,35 @@ t.test('as many at once as may be; one more is told when to come again', async (
   await Promise.all(two)
   t.same(publishing.uploads(), [])
   await publishing.receive(pieces(1), 1, { ...wish, version: '3.0.0' })
+})
+
+t.test(
+  'what a daemon that died had begun goes when it starts again, or once it is older than any upload',
+  async (t) => {
+    const beganAt = fakeClock().epochMs()
+    const records = [
+      { file: 'a', daemon: 'self', beganAt },
+      { file: 'b', daemon: 'other', beganAt },
+    ]
+    const { claims, clock, gone, publishing, saved } = stage({}, records)
+    await claims.start()
+    t.same([gone, [...saved.keys()]], [['a'], ['b']])
+    await publishing.receive(pieces(30), undefined, wish)
+    t.same(gone, ['a'])
+    clock.advance(100_001)
+    await publishing.receive(pieces(30), undefined, { ...wish, version: '2.0.0' })
+    t.same(gone, ['a', 'b'])
+    await t.rejects(publishing.receive(pieces(), undefined, { ...wish, version: '3.0.0' }), { code: 'bad_upload' })
+    t.notOk(saved.has('file 3'), 'one that failed leaves none')
+  },
+)
+
+t.test('an upload that others have given up is not filed', async (t) => {
+  const { claims, files, publishing, releases } = stage()
+  async function* takenAway() {
+    yield* pieces(10)
+    claims.follow({ changed: [], removed: ['file 1'] })
+  }
+  await t.rejects(publishing.receive(takenAway(), undefined, wish), { code: 'file_lost' })
+  t.same([releases.get('1.0.0'), files.kept.size], [undefined, 0])
 })

@@ -3,6 +3,7 @@ import { heldBytes } from '#kit/test/heap.ts'
 import { nextState, releaseTable } from '../../../core/releases/releases.ts'
 import { file, installation, release, releasesOf } from '../records.ts'
 
+const claim = () => 'update 1.0.0'
 const update = (checksum = 'c'.repeat(64)) => ({ ...file({ checksum }), encryptionKey: 'e'.repeat(64) })
 
 t.test('row by row: the states of a release', async (t) => {
@@ -18,20 +19,20 @@ t.test('row by row: the states of a release', async (t) => {
 t.test('a version is published once: the same bytes again are nothing new, others are refused', async (t) => {
   const { releases } = releasesOf([])
   const publish = (checksum?: string) =>
-    releases.publish({ version: '1.0.0', update: update(checksum), signed: undefined })
+    releases.publish({ version: '1.0.0', update: update(checksum), signed: undefined, claim })
   t.equal(await publish(), true)
   t.equal(await publish(), false)
   await t.rejects(publish('d'.repeat(64)), { code: 'release_exists' })
-  t.equal(await releases.publish({ version: '1.0.0', installer: file(), signed: undefined }), true)
+  t.equal(await releases.publish({ version: '1.0.0', installer: file(), signed: undefined, claim }), true)
   t.match(releases.get('1.0.0'), { channel: 'stable', update: {}, installer: {} })
-  await releases.publish({ version: '1.1.0-rc.1', update: update(), signed: undefined })
+  await releases.publish({ version: '1.1.0-rc.1', update: update(), signed: undefined, claim })
   t.match(releases.get('1.1.0-rc.1'), { channel: 'beta' })
 })
 
 t.test('a bundle hash may follow later, and no other takes its place', async (t) => {
   const { releases } = releasesOf([])
   const publish = (bundleHash: string | null) =>
-    releases.publish({ version: '1.0.0', update: { ...update(), bundleHash }, signed: undefined })
+    releases.publish({ version: '1.0.0', update: { ...update(), bundleHash }, signed: undefined, claim })
   await publish(null)
   t.equal(await publish('a'.repeat(64)), true)
   t.equal(await publish(null), false)
@@ -42,7 +43,7 @@ t.test('a bundle hash may follow later, and no other takes its place', async (t)
 t.test('the rules of the signed record count', async (t) => {
   const { releases } = releasesOf([])
   const signed = { version: '1.0.0', checksum: '', sizeBytes: 1, bundleHash: null, minFrom: '0.9.0', arch: 'arm64' }
-  await releases.publish({ version: '1.0.0', update: update(), signed })
+  await releases.publish({ version: '1.0.0', update: update(), signed, claim })
   t.match(releases.get('1.0.0'), { minFrom: '0.9.0', arch: 'arm64' })
 })
 
@@ -50,7 +51,7 @@ t.test('what could not be written has not happened', async (t) => {
   const { disk, releases } = releasesOf([release('1.0.0')])
   disk.isFull = true
   await t.rejects(releases.change('1.0.0', { withdrawn: true }))
-  await t.rejects(releases.publish({ version: '2.0.0', update: update(), signed: undefined }))
+  await t.rejects(releases.publish({ version: '2.0.0', update: update(), signed: undefined, claim }))
   t.match(releases.list(), [{ version: '1.0.0', state: 'offered' }])
   t.equal(releases.list().length, 1)
 })
@@ -73,7 +74,7 @@ t.test(
       { version: '1.0.0', files: ['f'] },
     ])
     t.equal(
-      await releases.publish({ version: '1.0.0', update: update(), signed: undefined }),
+      await releases.publish({ version: '1.0.0', update: update(), signed: undefined, claim }),
       true,
       'it may come again',
     )
@@ -118,7 +119,7 @@ t.test(
 
 t.test('of as many as may be, those that were deleted make room, and no other', async (t) => {
   const { releases } = releasesOf([release('1.0.0'), release('2.0.0')], { most: 2 })
-  const publish = () => releases.publish({ version: '3.0.0', update: update(), signed: undefined })
+  const publish = () => releases.publish({ version: '3.0.0', update: update(), signed: undefined, claim })
   await t.rejects(publish(), { code: 'too_many_releases' })
   await releases.remove('1.0.0')
   t.equal(await publish(), true)
