@@ -205,7 +205,10 @@ cut_off() {
     http.ServerResponse.prototype.writeHead = function (_, ...rest) { return writeHead.call(this, 500, ...rest) }" 1.5.1 || return 1
   systemd-run --quiet --collect --unit=cut /opt/plantroom/current/plantroom update --yes \
     && until_true 60 grep --quiet proving /var/lib/plantroom/update/pending.json && systemctl kill --signal=KILL cut || return 1
-  [ "$(plantroom --version)" = 1.5.1 ] && systemctl is-enabled plantroom-update-settle && systemctl start plantroom-update-settle \
+  [ "$(plantroom --version)" = 1.5.1 ] && systemctl is-enabled plantroom-update-settle || return 1
+  # It has failed: an update was taken back, and whoever looks at the machine is to see that.
+  systemctl start plantroom-update-settle
+  systemctl is-failed plantroom-update-settle \
     && until_true 60 runs 1.0.1 && until_true 10 test ! -e /var/lib/plantroom/update/pending.json
   code=$?
   journalctl --no-pager --quiet --output=cat --unit plantroom-update-settle
