@@ -1,7 +1,7 @@
 /** Every key of updates.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
 import { commonTables, journalTable } from '#kit/config/tables.ts'
-import { bytes, count, milliseconds } from '#kit/pure/setting-keys.ts'
+import { bytes, count, hours, milliseconds } from '#kit/pure/setting-keys.ts'
 import { alarmsTable } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
 import { blobsTable, storeTable } from './core/keys.ts'
@@ -16,11 +16,6 @@ const { http, ...common } = commonTables(DEFAULT_PORT, { most: 16, mostPerAddres
 function updateKeySentence(value: unknown): string | undefined {
   const isKey = /^(?:[!-+\--~]{6,256})?$/.test(String(value))
   return isKey ? undefined : 'expected 6 to 256 letters, digits and signs, without blanks and commas'
-}
-
-function windowSentence(value: unknown): string | undefined {
-  const isWindow = /^(?:(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d)?$/.test(String(value))
-  return isWindow ? undefined : 'expected hours such as 02:00-05:00, or nothing'
 }
 
 const admin = Type.Object(
@@ -95,12 +90,7 @@ const releases = Type.Object(
       'a release is halted once so many of the installations that reported tell a failure; 0: none is',
     ),
     halt_reports: count(10, 1, 100_000, 'reports before a release is halted'),
-    window: Type.String({
-      default: '',
-      maxLength: 11,
-      check: windowSentence,
-      description: 'hours in which installations are to apply updates, HH:MM-HH:MM in their time; empty: theirs to say',
-    }),
+    window: hours('hours in which installations are to apply updates, HH:MM-HH:MM in their time; empty: theirs to say'),
   },
   { additionalProperties: false, default: {}, description: 'releases, and how they are rolled out' },
 )

@@ -1,5 +1,6 @@
 /** Table `updating` of controller.toml: how the controller asks for updates, by itself or for somebody. */
 import { Type } from 'typebox'
+import { hours } from '#kit/pure/setting-keys.ts'
 import { countKey } from './keys.ts'
 
 const path = (byDefault: string, description: string) =>
@@ -8,13 +9,10 @@ const path = (byDefault: string, description: string) =>
 /** What the controller has to do with updates of this machine; where they come from is in update.toml. */
 export const updatingKeys = Type.Object(
   {
-    window: Type.String({
-      default: '',
-      maxLength: 11,
-      pattern: '^(never|([01]\\d|2[0-3]):[0-5]\\d-([01]\\d|2[0-3]):[0-5]\\d)?$',
-      description:
-        'hours of the building in which updates are applied by themselves, HH:MM-HH:MM; empty: those that the update server sends, if any; never: only when somebody asks',
-    }),
+    window: hours(
+      'hours of the building in which updates are applied by themselves, HH:MM-HH:MM; empty: those that the update server sends, if any; never: only when somebody asks',
+      ['never'],
+    ),
     look_ms: countKey('ms', 21_600_000, [0, 604_800_000], 'how often an update is looked for; 0: only on request'),
     retry_ms: countKey(
       'ms',

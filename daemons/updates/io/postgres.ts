@@ -144,6 +144,20 @@ export function faultOfPostgres(error: unknown, retryMs: number): Fault {
   return unreachable(retryMs, why, error)
 }
 
+/** As `connectPostgres`, for who has set the address, and may know where it leads: callers are not told. */
+export async function connectAtStart(parts: PostgresParts): Promise<Connection> {
+  const { host, port } = parts.address
+  return await connectPostgres(parts).catch((fault: Fault) => {
+    if (fault.code !== 'store_unreachable') throw fault
+    const why = certificateSentence(fault.cause, CA_SETTING) ?? ((fault.cause as Error | undefined) ?? fault).message
+    throw new Fault(
+      'store_unreachable',
+      `The database of store.url cannot be reached at ${host}, port ${port}: ${why}. Look whether it runs there; under systemd this server tries again by itself.`,
+      { cause: fault.cause },
+    )
+  })
+}
+
 export function unreachable(retryMs: number, why = '', cause?: unknown): Fault {
   return new Fault(
     'store_unreachable',

@@ -7,7 +7,14 @@ import { Fault } from '#kit/pure/fault.ts'
 import { Backoff, createSerialTurn } from '#kit/pure/pace.ts'
 import type { Seal } from '#kit/store/sealing.ts'
 import { PAGE_RECORDS } from '../core/memory.ts'
-import { type Connection, connectPostgres, type PostgresParts, type Rows, unreachable } from './postgres.ts'
+import {
+  type Connection,
+  connectAtStart,
+  connectPostgres,
+  type PostgresParts,
+  type Rows,
+  unreachable,
+} from './postgres.ts'
 import type { RecordStore, Row } from './records.ts'
 
 export interface SharedStoreParts extends PostgresParts {
@@ -68,7 +75,7 @@ const TIDY = `WITH gone AS (
 
 /** @throws Fault `store_unreachable`, `store_unusable`, `database_newer`, `seal_broken`, and those of the files named */
 export async function openSharedStore(parts: SharedStoreParts): Promise<{ store: SharedStore; rows: Row[] }> {
-  const reader = await connectPostgres({ ...parts, answerMs: START_MS })
+  const reader = await connectAtStart({ ...parts, answerMs: START_MS })
   try {
     await migrate(reader, parts.seal)
     // Others wait, so that two that are new do not both make the first password.

@@ -301,6 +301,16 @@ t.test(
   },
 )
 
+t.test('a database that is not there is named at the start, and no password', async (t) => {
+  const stage = await storeStage(t, 'postgres://me:secret@127.0.0.1:1/x')
+  const refused: Fault = await stage.open().then(
+    () => t.fail('it opens'),
+    (fault) => fault,
+  )
+  t.match(refused, { code: 'store_unreachable', message: /at 127\.0\.0\.1, port 1: connect ECONNREFUSED/ })
+  t.notMatch(`${refused.stack} ${refused.cause}`, /secret/)
+})
+
 t.test('no more changes wait than may', { skip: noPostgres }, async (t) => {
   const stage = await stageOf(t, postgres?.newUrl() ?? '', { waiting: 2 })
   const { store } = await opened(stage, 'one')
