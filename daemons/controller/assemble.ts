@@ -80,7 +80,7 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   return { status: () => statusLine(house) }
 }
 
-/** What an upgrade has changed once: whoever reads how the update went has to know of it. */
+/** Logs what an upgrade changed in the site, once, beside the lines of the update. */
 function tellEffects({ context: { log }, records: { journal }, site }: House): void {
   for (const effect of site.effects) {
     log.notice(`[UPDATE] ${effect}`)

@@ -7,11 +7,13 @@
  *
  * --note: the conditions of the run; --print: leave docs/bench unchanged
  */
+import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { writeContainer } from '#kit/release/container.ts'
 import { hasNginx, NGINX, type Nginx, startNginx } from '#kit/test/net/nginx.ts'
@@ -21,7 +23,44 @@ import { archiveOf, openStage, type Stage, UPDATE_KEY } from '../../daemons/upda
 import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
 import { type Ends, endAll } from './controller-site.ts'
 import { cpuSecondsOf, median } from './figures.ts'
-import { type HttpLoad, startLoad } from './http-harness.ts'
+import { compileHarness } from './line-harness.ts'
+
+// The load: http-bench.cc.
+
+/** What came of a command. Times in milliseconds, from when a request was due to its whole answer. */
+interface Loaded {
+  seconds: number
+  answered: number
+  /** Answers other than 200. */
+  refused: number
+  /** Connections that ended without an answer. */
+  failed: number
+  bytes: number
+  p50: number
+  p99: number
+  max: number
+}
+
+interface HttpLoad {
+  /** Sends one command (see the program); throws if the program refuses it. */
+  run(command: string): Promise<Loaded>
+  stop(): void
+}
+
+function startLoad(root: string): HttpLoad {
+  const child = spawn(compileHarness(root, 'http-bench'), { stdio: ['pipe', 'pipe', 'inherit'] })
+  const output = createInterface(child.stdout)[Symbol.asyncIterator]()
+  return {
+    async run(command) {
+      child.stdin.write(`${command}\n`)
+      const { value = '{"error":"it has ended"}' } = await output.next()
+      const loaded = JSON.parse(value)
+      if (loaded.error) throw new Error(`http-bench ${command}: ${loaded.error}`)
+      return loaded
+    },
+    stop: () => child.stdin.end(),
+  }
+}
 
 /** A row of the table; `isMet` is absent if there is no limit. */
 interface Figure {

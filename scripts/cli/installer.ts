@@ -3,7 +3,6 @@
  * behind a script. Debian's makeself makes it one file that unpacks itself.
  */
 import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream, existsSync } from 'node:fs'
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,6 +10,7 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { createGzip } from 'node:zlib'
 import { Fault } from '#kit/pure/fault.ts'
+import { sha256OfFile } from '#kit/release/installed.ts'
 import { runtimeName } from '#kit/release/runtime.ts'
 import { type Arch, PREBUILDS } from './release-archive.ts'
 
@@ -32,15 +32,9 @@ export async function readRuntimes(checkout: string, arch: Arch | null): Promise
   const found: Runtime[] = []
   for (const kind of arch === null ? (Object.keys(PREBUILDS) as Arch[]) : [arch]) {
     const file = join(checkout, `node_modules/node-${PREBUILDS[kind]}/bin/node`)
-    if (existsSync(file)) found.push({ arch: kind, file, sha256: await sha256Of(file) })
+    if (existsSync(file)) found.push({ arch: kind, file, sha256: await sha256OfFile(file) })
   }
   return found
-}
-
-async function sha256Of(file: string): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const piece of createReadStream(file, { highWaterMark: 1_048_576 })) hash.update(piece as Buffer)
-  return hash.digest('hex')
 }
 
 interface InstallerParts {

@@ -1,12 +1,12 @@
 /** `plantroom publish`: makes a release from a built checkout, signs it, and uploads it to the update server. */
-import { createHash, type KeyObject } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { readFile, stat } from 'node:fs/promises'
+import type { KeyObject } from 'node:crypto'
+import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
 import { compareVersions, isVersion, nextPatch, releaseFileName } from '#kit/pure/version.ts'
+import { sha256OfFile } from '#kit/release/installed.ts'
 import {
   followRelease,
   pinRoot,
@@ -364,8 +364,6 @@ function proveAsMachine(kind: ReleaseKind, text: string, [oldest]: readonly Sign
 
 async function measured(file: string): Promise<Pick<Push, 'sha256' | 'sizeBytes'>> {
   const { size: sizeBytes } = await stat(file)
-  const hash = createHash('sha256')
-  for await (const piece of createReadStream(file)) hash.update(piece)
   if (sizeBytes === 0) throw new Fault('publish_failed', `${file} is empty`)
-  return { sha256: hash.digest('hex'), sizeBytes }
+  return { sha256: await sha256OfFile(await realpath(file)), sizeBytes }
 }

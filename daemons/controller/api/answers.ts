@@ -241,9 +241,7 @@ const toldLine = object({ at: instant, text })
 
 export const updateAnswer = object({
   state: Type.Enum(['unknown', 'apt', 'foreign', 'absent', 'idle', 'looking', 'applying']),
-  why: orNull(
-    Type.String({ description: 'where it is none of the last three: what updates this Plantroom, or what to do' }),
-  ),
+  why: orNull(Type.String({ description: 'why no update can be started, and what to do; null if one can' })),
   version: text,
   window: orNull(Type.String({ description: 'hours in which the newest is applied by itself' })),
   looked: orNull(object({ at: instant, newest: orNull(text), bad: orNull(text) })),

@@ -43,7 +43,7 @@ import {
   restSwitchAnswer,
   undoneAnswer,
 } from './answers.ts'
-import { granted, type UiGate } from './ui-gate.ts'
+import { granted, readNothing, type UiGate } from './ui-gate.ts'
 
 /** What these routes depend on. */
 interface UiAdminParts {
@@ -88,7 +88,6 @@ const readApply = createReader(
     { additionalProperties: false },
   ),
 )
-const readNothing = createReader(Type.Object({}, { additionalProperties: false }))
 const readAdopt = createReader(
   Type.Object(
     {

@@ -6,7 +6,7 @@ import { Reply, type Route, type Upload, type UploadBounds } from '#kit/http/rou
 import type { BackupView } from '../core/backups.ts'
 import type { UiBackups } from '../core/surfaces.ts'
 import { backupAnswer, doneAnswer } from './answers.ts'
-import { granted, type UiGate } from './ui-gate.ts'
+import { granted, readNothing, type UiGate } from './ui-gate.ts'
 
 /** What these routes depend on. */
 export interface UiBackupParts {
@@ -15,7 +15,6 @@ export interface UiBackupParts {
   uploadBounds: UploadBounds
 }
 
-const readNothing = createReader(Type.Object({}, { additionalProperties: false }))
 const readConfirmed = createReader(
   Type.Object(
     { name: Type.String({ maxLength: 256, description: 'of this building, as typed by who wants it' }) },

@@ -1,8 +1,9 @@
 /** Runs before every route of the pages: checks the page's origin and the session, and records the call. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { TSchema } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { callingPage } from '#kit/http/browser-rule.ts'
+import { createReader } from '#kit/http/check.ts'
 import { cookieOf } from '#kit/http/cookies.ts'
 import { KIT_STATUS } from '#kit/http/errors.ts'
 import { type Ask, type RefusedAsk, Reply, type Route, route, type UploadBounds, type WhoMay } from '#kit/http/route.ts'
@@ -183,6 +184,9 @@ const REASONS: ReadonlyMap<string, AuditReason> = new Map<string, AuditReason>([
   ['slow_down', 'busy'],
   ['too_many_sockets', 'busy'],
 ])
+
+/** Reads the body of a request that says nothing. */
+export const readNothing = createReader(Type.Object({}, { additionalProperties: false }))
 
 /** The answer to a granted call. */
 export function granted(json: unknown, target?: string): UiAnswer {

@@ -1,13 +1,9 @@
 /** Routes of updates, and of the restart, for elevated sessions. */
-import { Type } from 'typebox'
-import { createReader } from '#kit/http/check.ts'
 import type { Route } from '#kit/http/route.ts'
 import type { UiUpdates } from '../core/surfaces.ts'
 import type { UpdateView } from '../core/updates.ts'
 import { doneAnswer, updateAnswer } from './answers.ts'
-import { granted, type UiGate } from './ui-gate.ts'
-
-const readNothing = createReader(Type.Object({}, { additionalProperties: false }))
+import { granted, readNothing, type UiGate } from './ui-gate.ts'
 
 const TARGET = 'update'
 
@@ -27,7 +23,7 @@ export function uiUpdateRoutes(gate: UiGate, updates: UiUpdates): Route[] {
       path: '/ui/update/look',
       body: readNothing,
       reply: updateAnswer,
-      summary: 'Begins to look for an update',
+      summary: 'Starts a look for an update',
       async handle({ body }) {
         readNothing(body)
         await updates.look()
@@ -40,7 +36,8 @@ export function uiUpdateRoutes(gate: UiGate, updates: UiUpdates): Route[] {
       body: readNothing,
       reply: updateAnswer,
       isRecordedFirst: true,
-      summary: 'Begins to apply the newest: backup, download, proof, restart; what it does is told on the socket',
+      summary:
+        'Starts the newest update: backup, download, verification, restart. Its progress comes over the WebSocket',
       async handle({ body, session }) {
         readNothing(body)
         await updates.apply(session.username)

@@ -14,7 +14,7 @@ export interface UpdateDesk {
   canAsk(): boolean
   /** What the updater has told; undefined if nothing. */
   told(): Promise<UpdateTold | undefined>
-  /** Whether an update or a look runs now, whoever started it. */
+  /** Whether an update or a look is running, whoever started it. */
   isRunning(): Promise<boolean>
   /** Asks for one. @returns its line. @throws Fault `update_unreachable` */
   ask(task: 'check' | 'apply'): Promise<string>
@@ -159,7 +159,7 @@ export class Updates {
   }
 
   /**
-   * Asks for the newest; what comes of it is told by `view`.
+   * Starts the newest update; `view` shows how it goes.
    * @throws Fault `update_busy`, `update_foreign`, `update_refused`, `update_unreachable`
    */
   async apply(who: string): Promise<void> {
@@ -186,7 +186,7 @@ export class Updates {
     await this.#look()
   }
 
-  /** @returns when it began, as it is told */
+  /** @returns when it began, by the clock of the updater */
   async #ask(task: 'check' | 'apply'): Promise<number> {
     const foreign = this.#foreign === 'unknown' ? await this.#parts.desk.foreign() : this.#foreign
     if (foreign !== undefined) throw new Fault('update_foreign', foreign.sentence)
@@ -222,7 +222,7 @@ export class Updates {
     }
   }
 
-  /** Reads what is told: in this order, as a run tells its end before it gives the lock back. */
+  /** Reads the lock before the file: a run writes its end before it releases the lock. */
   async #look(): Promise<void> {
     const { desk } = this.#parts
     const isRunning = this.#told?.run.end === null || this.#isAsking ? await desk.isRunning() : false
@@ -269,8 +269,9 @@ export class Updates {
     const { clock, desk, limits } = this.#parts
     if (this.#isRunning || this.#isAsking || !desk.canAsk()) return
     const nowMs = clock.monotonicMs()
+    const isDue = this.#isDue(nowMs)
     try {
-      if (this.#isDue(nowMs)) {
+      if (isDue) {
         this.#triedMs = nowMs
         await this.#apply('window', 'window')
       } else if (limits.lookMs > 0 && nowMs >= this.#lookDueMs) {
@@ -279,7 +280,7 @@ export class Updates {
       }
     } catch (error) {
       if (!(error instanceof Fault)) throw error
-      if (error.code !== 'update_busy') this.#parts.log(`[UPDATE] window: ${error.message}`)
+      if (error.code !== 'update_busy') this.#parts.log(`[UPDATE] ${isDue ? 'window' : 'look'}: ${error.message}`)
     }
   }
 

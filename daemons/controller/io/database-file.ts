@@ -168,7 +168,7 @@ function migrate(database: DatabaseSync, nowMs: number): string[] {
 /** @source document 3, C. Applying an update: one-time effects */
 const LONGEST_SESSION_MIN = 43_200
 
-/** Whoever has a PIN and no password can only sign in on a wall panel. */
+/** An account with a PIN and no password can sign in at a wall panel alone. */
 const ENDLESS = `SELECT role.id AS role, role.name, user.id AS user, user.username,
   user.pin IS NOT NULL AND user.hash IS NULL AS panel
   FROM auth_role role JOIN auth_user_role given ON given.role_id = role.id JOIN auth_user user ON user.id = given.user_id
