@@ -18,7 +18,9 @@ function locationsFor(url: string, folder: string): string {
 
 /** A server, and nginx in front of it. */
 async function openFront(t: Test) {
-  const stage = await openStage(t, { sets: ['downloads.offload=x-accel-redirect'] })
+  const stage = await openStage(t, {
+    sets: ['downloads.offload=x-accel-redirect', 'connections.trusted=["127.0.0.1"]'],
+  })
   const folder = `${stage.stateFolder}-files`
   const nginx = await startNginx(locationsFor(stage.url, folder))
   t.teardown(() => nginx.stop())
@@ -105,6 +107,19 @@ t.test(
     t.same([modeOf('releases'), modeOf('releases', 'incoming')], [0o750, 0o700])
   },
 )
+
+t.test('who is not trusted is sent the bytes by the server itself, whatever it says of nginx', async (t) => {
+  const stage = await openStage(t, { sets: ['downloads.offload=x-accel-redirect'] })
+  await stage.publish('1.2.0', archive)
+  const id = await stage.enabled('1.0.0')
+  const answer = await fetch(`${stage.url}/pull_update`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-sendfile-type': 'X-Accel-Redirect' },
+    body: JSON.stringify({ installation_id: id, version: '1.2.0' }),
+  })
+  t.equal(answer.headers.get('x-accel-redirect'), null)
+  t.ok((await bytesOf(answer)).equals(archive.bytes))
+})
 
 t.test('files in a bucket are none that nginx could send: the start ends with what to do', async (t) => {
   const sets = ['downloads.offload=x-accel-redirect', 'blobs.url=s3://updates']
