@@ -98,7 +98,7 @@ export function createS3(parts: S3Parts): S3 {
     for (let page = 0; page < MOST_PAGES; page++) {
       const { answer } = await answerTo({ method: 'GET', query })
       if (!answer) throw unreachable(parts, new Error('a list is no XML'))
-      found.push(...answer.elements)
+      for (const element of answer.elements) found.push(element)
       if (answer.root.IsTruncated !== 'true') break
       query = { ...first, ...next(answer.root) }
     }

@@ -12,8 +12,12 @@ export interface S3Answer {
   elements: { name: string; fields: Fields }[]
 }
 
+/** An answer has four levels, and a page of a list a thousand elements. @source Amazon S3, API Reference: MaxKeys, MaxUploads */
+const MOST_DEPTH = 8
+const MOST_ELEMENTS = 2000
+
 /**
- * @returns undefined for what is no XML
+ * @returns undefined for what is no XML, and for what no S3 server says
  * @source Amazon S3, API Reference: ListObjectsV2, ListMultipartUploads, Error Responses
  */
 export function readS3Answer(text: string): S3Answer | undefined {
@@ -30,6 +34,7 @@ export function readS3Answer(text: string): S3Answer | undefined {
     if (last) last.text += more
   }
   parser.onopentag = ({ name }) => {
+    if (path.length >= MOST_DEPTH) throw new Error('elements are nested too deep')
     const fields = path.length === 0 ? (answer.root as Record<string, string>) : Object.create(null)
     if (path.length === 0) answer.name = name
     path.push({ name, fields, text: '' })
@@ -40,13 +45,15 @@ export function readS3Answer(text: string): S3Answer | undefined {
     isWhole = !parent
     if (!parent) return
     if (Object.keys(fields).length > 0) {
-      if (path.length === 1) answer.elements.push({ name, fields })
+      if (path.length !== 1) return
+      if (answer.elements.length >= MOST_ELEMENTS) throw new Error('there are too many elements')
+      answer.elements.push({ name, fields })
     } else parent.fields[name] = own
   }
   try {
     parser.write(text).close()
   } catch {
-    // It has been told to `onerror`.
+    isBroken = true
   }
   return isWhole && !isBroken ? answer : undefined
 }

@@ -23,3 +23,9 @@ t.test('what is no XML is none, cut or hostile, and throws nothing', async (t) =
   t.same(readS3Answer('<a><__proto__>x</__proto__></a>')?.name, 'a')
   t.equal(({} as { x?: string }).x, undefined)
 })
+
+t.test('what no S3 server says is none: nested too deep, or a page of too many', async (t) => {
+  t.equal(readS3Answer('<a>'.repeat(1_000_000)), undefined)
+  t.equal(readS3Answer(`<a>${'<b><c>x</c></b>'.repeat(300_000)}</a>`), undefined)
+  t.equal(readS3Answer(`<a>${'<b><c>x</c></b>'.repeat(2000)}</a>`)?.elements.length, 2000)
+})
