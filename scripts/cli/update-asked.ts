@@ -103,6 +103,7 @@ function hear(socket: Socket, clock: Clock, answer: (word: string) => Promise<st
     socket.resume()
     late.cancel()
     const word = end < 0 ? '' : text.slice(0, end)
-    void answer(word).then((line) => socket.end(`${line.replaceAll(/[\r\n]+/g, ' ')}\n`))
+    // Closed for both: whoever does not hang up would keep its place.
+    void answer(word).then((line) => socket.end(`${line.replaceAll(/[\r\n]+/g, ' ')}\n`, () => socket.destroy()))
   })
 }
