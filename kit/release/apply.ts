@@ -107,7 +107,9 @@ async function locked<Result extends UpdateOutcome | undefined>(
   const { clock, hooks, root, settings, state } = parts
   const installed = installedAt(root)
   await installed.current()
-  const lock = await lockUpdates(root)
+  const lock = await lockUpdates(root).catch((cause) => {
+    throw isDiskFull(cause) ? diskFull(root, 1, cause) : cause
+  })
   try {
     const teller = await beginTelling(state, task, clock)
     parts.onBegun?.(teller.begunAt)
@@ -211,7 +213,9 @@ async function proveOffer(
       'archive_too_large',
       `the archive of ${offered.version} has ${offered.size} bytes, and update.archive_bytes allows ${settings.archive_bytes}`,
     )
-  return { ...offered, bundle }
+  // Without a root whoever answers at that address could choose the hour in which root runs what it sends.
+  const { window, ...proven } = offered
+  return { ...proven, bundle, ...(trust && window !== undefined && { window }) }
 }
 
 /** @throws Fault `update_other_record` if the signed record is of something else than what is offered */
