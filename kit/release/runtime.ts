@@ -156,7 +156,8 @@ async function extractRuntime(installer: string, { mostBytes, name, sha256, to }
     const hash = createHash('sha256')
     let bytes = 0
     await rm(to, { force: true })
-    const into = await open(to, 'wx', 0o755)
+    // Nobody else's to run before it is proven.
+    const into = await open(to, 'wx', 0o600)
     try {
       await pipeline(
         file.createReadStream({ start: at, end: at + sizeBytes - 1, autoClose: false, highWaterMark: 1_048_576 }),
@@ -170,12 +171,12 @@ async function extractRuntime(installer: string, { mostBytes, name, sha256, to }
           }
         },
       )
+      if (hash.digest('hex') !== sha256) throw missing('the one in the installer is not the one that was signed')
       await into.chmod(0o755)
       await into.sync()
     } finally {
       await into.close()
     }
-    if (hash.digest('hex') !== sha256) throw missing('the one in the installer is not the one that was signed')
   } finally {
     await file.close()
   }

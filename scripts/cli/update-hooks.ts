@@ -106,7 +106,7 @@ async function holdMacros(path: string, { waitMs, say }: { waitMs: number; say(s
   let text = ''
   let isTold = false
   const late = setTimeout(() => {
-    const text = `macros ran for all of the ${durationText(waitMs)} that an update waits for them (update.macro_wait_ms): nothing was changed, try again later`
+    const text = `macros ran for all of the ${durationText(waitMs)} that an update waits for them (update.macro_wait_ms): nothing was changed, try again later; plantroom update --yes --set update.quiet_socket= waits for none`
     reject(new Fault('update_put_off', text))
   }, waitMs)
   // A controller that is not there, or ends, runs no macro.

@@ -130,6 +130,7 @@ if [ -n "$url" ]; then
   else
     # At the top: below a table it would be one of its keys.
     { printf 'update_url = "%s"\n' "$url"; cat "$settings" 2>/dev/null || true; } >"$settings.new"
+    [ ! -e "$settings" ] || chmod --reference="$settings" "$settings.new"
     mv -f "$settings.new" "$settings"
     say "updates come from $url ($settings)"
   fi

@@ -311,6 +311,14 @@ t.test('without a root an update without a signature is taken', async (t) => {
   t.equal(await startedVersion(root), '1.2.0')
 })
 
+t.test('without a root nobody who answers chooses the hours in which updates are applied by themselves', async (t) => {
+  const server = await stageServer(t)
+  server.offered = publish(people, '1.2.0', { isSigned: false })
+  server.offered.offer.window = '00:00-00:00'
+  const { parts } = stageMachine(t.testdir(), server.url, undefined)
+  t.match(await checkForUpdate(parts()), { outcome: 'available', window: undefined })
+})
+
 t.test('an older release is refused once a later one was seen, applied or not', async (t) => {
   const { parts, server, state } = await staged(t, publish(people, '1.2.0', { change: { sequence: 9 } }))
   await checkForUpdate(parts())
