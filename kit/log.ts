@@ -142,7 +142,7 @@ function factText(value: unknown): string {
 }
 
 /** Removes credentials inside URLs and headers: `//user:password@host` and `?ticket=...`. */
-function withoutSecrets(text: string): string {
+export function withoutSecrets(text: string): string {
   return text
     .replace(/\/\/[^\s/@"]+@/g, '//***@')
     .replace(/([?&](?:ticket|token|secret|password|key)=)[^&\s"]+/gi, '$1***')

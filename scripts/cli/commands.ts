@@ -3,8 +3,10 @@ import { backup } from './backup.ts'
 import { checkConfig } from './check-config.ts'
 import type { Command } from './command.ts'
 import { firmware } from './firmware.ts'
+import { logs } from './logs.ts'
 import { password } from './password.ts'
 import { publish } from './publish.ts'
+import { report } from './report.ts'
 import { restore } from './restore.ts'
 import { status } from './status.ts'
 import { units } from './units.ts'
@@ -17,6 +19,8 @@ export { readPassword } from './new-password.ts'
 /** All but `demo`, which is not part of the installed package. */
 export const commands: readonly Command[] = [
   status,
+  logs,
+  report,
   checkConfig,
   password,
   backup,

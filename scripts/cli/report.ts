@@ -1,0 +1,220 @@
+/** `plantroom report`: one file for whoever helps, with what is known of this machine, and without its secrets. */
+import { execFile } from 'node:child_process'
+import { type FileHandle, open, readFile, rm } from 'node:fs/promises'
+import { hostname, release as kernelRelease, uptime } from 'node:os'
+import { resolve } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { systemClock } from '#kit/clock.ts'
+import { loadConfig, schemaTables } from '#kit/config/load.ts'
+import { withoutSecrets } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { counted } from '#kit/pure/text.ts'
+import { configFileOf, exitCodes, version } from '#kit/run/arguments.ts'
+import { TAR_END, tarHeader, tarPadding } from '#kit/store/tar.ts'
+import { type Command, parseCommand, requireWords, type World } from './command.ts'
+import { daemonNames, loadDaemon } from './daemons.ts'
+import { journalWords, UPDATER } from './logs.ts'
+import { status } from './status.ts'
+
+const form = 'report [FILE] [--since TIME] [--json]'
+
+/** How far back the logs go. */
+const USUAL_SINCE = '3 days ago'
+/** Of each log: the newest count. */
+const MOST_LINES = 20_000
+/** Of the output of one program; what is longer is cut, and says so. */
+const MOST_BYTES = 8_388_608
+/** Time of one program. */
+const PROGRAM_MS = 15_000
+
+const UNIT_FACTS = [
+  ...['ActiveState', 'SubState', 'Result', 'UnitFileState', 'NRestarts', 'ExecMainStatus', 'ExecMainStartTimestamp'],
+  ...[
+    'ActiveEnterTimestamp',
+    'MemoryCurrent',
+    'MemoryPeak',
+    'MemoryMax',
+    'TasksCurrent',
+    'CPUUsageNSec',
+    'DropInPaths',
+  ],
+].join(',')
+
+/** What other programs say of the machine, by the name of the file. */
+const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
+  'system/addresses.txt': ['ip', '-brief', 'address'],
+  'system/routes.txt': ['ip', 'route'],
+  'system/disks.txt': ['df', '-h', '-x', 'tmpfs', '-x', 'devtmpfs'],
+  'system/memory.txt': ['free', '-m'],
+  'system/clock.txt': ['timedatectl', 'show'],
+  'system/usb.txt': ['lsusb'],
+  'system/serial-ports.txt': ['ls', '-l', '/dev/serial/by-id'],
+  'system/sound-cards.txt': ['cat', '/proc/asound/cards'],
+  'system/failed-units.txt': ['systemctl', 'list-units', '--failed', '--no-pager', '--plain'],
+  'system/timers.txt': ['systemctl', 'list-timers', 'plantroom-*', '--all', '--no-pager'],
+}
+
+export const report: Command = {
+  name: 'report',
+  summary: 'put logs, settings and state of this machine into one file for whoever helps',
+  help: `plantroom ${form}
+
+Writes FILE, a gzipped tar that only its owner can read: what each daemon and its unit say, the settings that differ from
+their defaults, the journal of the units, and the machine's disks, memory, addresses, USB devices and serial ports. Passwords,
+keys, tokens and paths of webhooks are left out; names of devices and addresses are not. Look through it before
+it leaves the house: tar -xzf FILE. As root it holds most: sudo plantroom report.
+  FILE           default plantroom-HOST-DATE.tar.gz in this folder; one that is there is never overwritten
+  --since TIME   how far back the logs go, as journalctl takes it; default "${USUAL_SINCE}"
+  --json         says what was written as JSON
+Exit codes: 0 written, 1 failed, 2 wrong usage.
+`,
+  stateUse: () => undefined,
+  async run(argv, world) {
+    const { values, positionals } = parseCommand(argv, { since: { type: 'string' }, json: { type: 'boolean' } })
+    requireWords(positionals, 0, 1, form)
+    const at = new Date(systemClock.epochMs())
+    const stamp = at
+      .toISOString()
+      .replace(/[-:]|\..*$/g, '')
+      .replace('T', '-')
+    const file = resolve(positionals[0] ?? `plantroom-${hostname().replace(/[^\w.-]/g, '_')}-${stamp}.tar.gz`)
+    const target = await newFile(file)
+    try {
+      const bytes = tarOf(await everything(world, at, values.since ?? USUAL_SINCE))
+      await target.writeFile(bytes.archive)
+      await target.sync()
+      await target.close()
+      const size = `${Math.ceil(bytes.archive.length / 1000)} kB`
+      world.out(
+        values.json
+          ? `${JSON.stringify({ file, bytes: bytes.archive.length, files: bytes.paths })}\n`
+          : `${file}: ${counted(bytes.paths.length, 'file')}, ${size}. Look through it before it leaves the house: tar -xzf ${file}\n`,
+      )
+      return exitCodes.fine
+    } catch (cause) {
+      await target.close().catch(() => {})
+      await rm(file, { force: true })
+      const { code, syscall } = cause as NodeJS.ErrnoException
+      if (syscall === undefined) throw cause
+      throw new Fault('report_failed', `${file} could not be written (${code})`, { cause })
+    }
+  },
+}
+
+/** @throws Fault `report_failed` */
+async function newFile(file: string): Promise<FileHandle> {
+  try {
+    // A link that somebody else put there is not followed either.
+    return await open(file, 'wx', 0o600)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    const what = code === 'EEXIST' ? 'is there already: name another file' : `cannot be made (${code})`
+    throw new Fault('report_failed', `${file} ${what}`, { cause })
+  }
+}
+
+/** Texts by the names of their files. */
+async function everything(world: World, at: Date, since: string): Promise<Map<string, string>> {
+  const names = daemonNames(world.daemonsFolder)
+  const texts = new Map<string, string>()
+  texts.set('about.txt', await aboutText(at))
+  texts.set('status.txt', await spoken(status, [], world))
+  texts.set('status.json', await spoken(status, ['--json'], world))
+  for (const [path, [program = '', ...words]] of Object.entries(PROGRAMS))
+    texts.set(path, await said(world, program, words))
+  const bounds = [`--since=${since}`, `--lines=${MOST_LINES}`, '--output=short-iso-precise']
+  for (const name of names) texts.set(`settings/${name}.txt`, await settingsText(world, name))
+  for (const name of [...names, UPDATER]) {
+    const unit = ['show', `plantroom-${name}.service`, `--property=${UNIT_FACTS}`]
+    texts.set(`units/${name}.txt`, await said(world, 'systemctl', unit))
+    texts.set(`logs/${name}.txt`, await said(world, 'journalctl', [...journalWords([name]), ...bounds]))
+  }
+  return new Map([...texts].map(([path, text]) => [path, withoutAnySecrets(text)]))
+}
+
+async function aboutText(at: Date): Promise<string> {
+  const system = await readFile('/etc/os-release', 'utf8').catch(() => '')
+  const name = /^PRETTY_NAME="?(.*?)"?$/m.exec(system)?.[1] ?? 'unknown'
+  const hours = (uptime() / 3600).toFixed(1)
+  return [
+    `Plantroom ${version} on Node ${process.version}, ${process.arch}`,
+    `${hostname()}: ${name}, kernel ${kernelRelease()}, up for ${hours} h`,
+    `made at ${at.toISOString()} by ${process.getuid?.() === 0 ? 'root' : 'a user without the rights of root, who sees less'}`,
+    '',
+  ].join('\n')
+}
+
+/** What a command of ours prints. */
+async function spoken(command: Command, argv: readonly string[], world: World): Promise<string> {
+  let text = ''
+  const hear = (piece: string) => {
+    text += piece
+  }
+  await command.run(argv, { ...world, out: hear, err: hear })
+  return text
+}
+
+/** What a program prints; where it fails, why. */
+function said({ env }: World, program: string, words: readonly string[]): Promise<string> {
+  const bounds = { env: { ...env, LC_ALL: 'C' }, timeout: PROGRAM_MS, maxBuffer: MOST_BYTES }
+  return new Promise((done) => {
+    execFile(program, words, bounds, (error, stdout, stderr) => {
+      const code = (error as NodeJS.ErrnoException | null)?.code
+      if (code === 'ENOENT') return done(`${program} is not installed here\n`)
+      if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER')
+        return done(`${stdout}\n(cut here, after ${MOST_BYTES} bytes)\n`)
+      done(
+        error
+          ? `${stdout}${stderr}${program} failed: ${error.killed ? 'no answer in time' : `code ${code}`}\n`
+          : stdout,
+      )
+    })
+  })
+}
+
+/** The settings that differ from their defaults, as a file would have them; or what is wrong with them. */
+async function settingsText(world: World, name: string): Promise<string> {
+  const { config: schema } = await loadDaemon(world.daemonsFolder, name)
+  const file = configFileOf(name)
+  try {
+    const { isFileRead, value } = await loadConfig({ schema, file, mustExist: false, sets: [] })
+    const lines = [
+      isFileRead ? `# ${file}, without what is as by default` : `# there is no ${file}: all is as by default`,
+    ]
+    for (const [table, { properties }] of Object.entries(schemaTables(schema)))
+      for (const [key, { default: byDefault, secret }] of Object.entries(properties)) {
+        const set = (value as Record<string, Record<string, unknown>>)[table]?.[key]
+        if (JSON.stringify(set) === JSON.stringify(byDefault)) continue
+        lines.push(`${table}.${key} = ${secret ? '(set, and left out)' : JSON.stringify(set)}`)
+      }
+    return `${lines.join('\n')}\n`
+  } catch (error) {
+    if (!(error instanceof Fault && error.code === 'config_refused')) throw error
+    return `# ${file} is refused\n${error.message}\n`
+  }
+}
+
+/**
+ * Removes what may open a door: credentials in headers and addresses, whatever stands behind a word for a secret, and of
+ * addresses the path, since that of a webhook is its key.
+ */
+function withoutAnySecrets(text: string): string {
+  return withoutSecrets(text)
+    .replace(/\b(https?:\/\/[^\s/"'<>]+)\/[^\s"'<>]+/g, '$1/***')
+    .replace(SECRET_WORD, '$1***')
+}
+
+/** `password=x`, `"apiKey": "x"`, `Tokens: x`. */
+const SECRET_WORD =
+  /((?:pass(?:word|wort|wd|phrase|code)|secret|token|credential|community|psk|api[_-]?key|update[_-]?key)(?:e?s)?["']?\s*[=:]\s*["']?)[^\s"',;]+/gi
+
+function tarOf(texts: ReadonlyMap<string, string>): { archive: Buffer; paths: string[] } {
+  const parts: Buffer[] = []
+  for (const [path, text] of texts) {
+    const bytes = Buffer.from(text)
+    const header = tarHeader({ path: `plantroom-report/${path}`, sizeBytes: bytes.length }, 0o600)
+    if (!header) throw new Fault('report_failed', `${path} is too long for a tar`)
+    parts.push(header, bytes, tarPadding(bytes.length))
+  }
+  return { archive: gzipSync(Buffer.concat([...parts, TAR_END])), paths: [...texts.keys()] }
+}
