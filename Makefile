@@ -173,8 +173,9 @@ fresh-test: ## make demo and make test in empty Debian 12 and 13, as root and as
 # --- handing it over
 
 .PHONY: deb
-deb: build ## build/plantroom_<version>_<arch>.deb
+deb: build ## Debian packages: build/plantroom_*.deb and build/plantroom-runtime_*.deb; for arm64 too, where its compiler is installed
 	@scripts/build-deb.sh
+	@if [ "$(ARCH)" = x64 ] && command -v aarch64-linux-gnu-g++ >/dev/null; then scripts/build-deb.sh arm64; fi
 
 .PHONY: clean
 clean: ## removes what was made, keeps node_modules

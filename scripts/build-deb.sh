@@ -1,22 +1,38 @@
 #!/bin/sh
-# Packs the output of make build: build/plantroom_<version>_<arch>.deb. The same sources give the same bytes.
+# Packs the output of make build, in two packages, so that an update of the one does not bring the other again:
+# build/plantroom_<version>_<arch>.deb and build/plantroom-runtime_<version of Node>_<arch>.deb. The same sources give the same bytes.
 #
 #   scripts/build-deb.sh [ARCH]    amd64 or arm64; default this machine's
+#
+# DEBFULLNAME and DEBEMAIL name who hands the packages out.
 set -eu
 cd "$(dirname "$0")/.."
 
-arch=${1:-$(dpkg --print-architecture)}
+own=$(dpkg --print-architecture)
+arch=${1:-$own}
 case $arch in
-  amd64) node_arch=x64 ;;
-  arm64) node_arch=arm64 ;;
+  amd64) node_arch=x64 triplet=x86_64-linux-gnu ;;
+  arm64) node_arch=arm64 triplet=aarch64-linux-gnu ;;
   *) echo "no package for '$arch': amd64 or arm64" >&2; exit 2 ;;
 esac
+strip=strip
+[ "$arch" = "$own" ] || strip=$triplet-strip
+command -v "$strip" >/dev/null || { echo "$strip is not installed: apt-get install binutils-$(echo "$triplet" | tr _ -)" >&2; exit 1; }
 node=node_modules/node-linux-$node_arch/bin/node
-[ -x "$node" ] || { echo "the pinned Node for $node_arch is not installed here: build on that architecture" >&2; exit 1; }
+if [ ! -x "$node" ]; then
+  [ "$arch" = arm64 ] || { echo "the pinned Node for $node_arch is not installed here: build on that architecture" >&2; exit 1; }
+  node=$(node scripts/arm64-node.ts)
+fi
+for addon in build/native/*/; do
+  [ -d "$addon/prebuilds/linux-$node_arch" ] || { echo "$addon is not built for $arch: apt-get install g++-$(echo "$triplet" | tr _ -), then make build" >&2; exit 1; }
+done
 version=$(node -p 'require("./package.json").version')
+node_version=$(node -p "require('./package.json').optionalDependencies['node-linux-$node_arch']")
+maintainer="${DEBFULLNAME:-Plantroom} <${DEBEMAIL:-plantroom@localhost}>"
 deb=build/plantroom_${version}_${arch}.deb
+runtime_deb=build/plantroom-runtime_${node_version}_${arch}.deb
 
-if [ -e "$deb" ] && [ -z "$(find build/stamps scripts/build-deb.sh scripts/deb systemd \
+if [ -e "$deb" ] && [ -e "$runtime_deb" ] && [ -z "$(find build/stamps scripts/build-deb.sh scripts/handbook.ts scripts/cli scripts/deb systemd \
   -type f -newer "$deb" | head -n 1)" ]; then
   exit 0
 fi
@@ -28,16 +44,62 @@ fi
 export SOURCE_DATE_EPOCH
 umask 022
 
-tree=$(mktemp -d build/deb.XXXXXX)
-trap 'rm -rf "$tree"' EXIT
+work=$(mktemp -d build/deb.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+tree=$work/plantroom
+runtime=$work/runtime
+
+# Debug symbols are not shipped: for Node they are a fifth of it. One argument: the file as it was copied.
+stripped() { "$strip" --strip-unneeded --remove-section=.comment --remove-section=.note "$1"; }
+
+# Debian's own list of changes, which says where ours is: NAME VERSION TREE
+debian_changelog() {
+  printf '%s (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md of plantroom.\n\n -- %s  %s\n' "$1" "$2" "$maintainer" \
+    "$(LC_ALL=C date --utc --date="@$SOURCE_DATE_EPOCH" '+%a, %d %b %Y %H:%M:%S +0000')" | gzip -9n >"$3/usr/share/doc/$1/changelog.gz"
+}
+
+# TREE FILE
+pack() {
+  find "$1" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+  dpkg-deb --root-owner-group -Zxz -z3 --build "$1" "$2.new" >/dev/null
+  mv "$2.new" "$2"
+  echo "$2 $(stat -c %s "$2") bytes"
+}
+
+# --- the runtime: Node, as its project builds it
+
+mkdir -p "$runtime/DEBIAN" "$runtime/usr/lib/plantroom" "$runtime/usr/share/doc/plantroom-runtime" "$runtime/usr/share/lintian/overrides"
+chmod 755 "$runtime"
+install -m 755 "$node" "$runtime/usr/lib/plantroom/node"
+stripped "$runtime/usr/lib/plantroom/node"
+install -m 644 "$(dirname "$node")/../LICENSE" "$runtime/usr/share/doc/plantroom-runtime/copyright"
+install -m 644 scripts/deb/plantroom-runtime.lintian-overrides "$runtime/usr/share/lintian/overrides/plantroom-runtime"
+debian_changelog plantroom-runtime "$node_version" "$runtime"
+cat >"$runtime/DEBIAN/control" <<CONTROL
+Package: plantroom-runtime
+Version: $node_version
+Architecture: $arch
+Maintainer: $maintainer
+Section: net
+Priority: optional
+Installed-Size: $(du -sk "$runtime" | cut -f 1)
+Depends: libc6 (>= 2.36), libstdc++6
+Replaces: plantroom (<= 0.1.0)
+Description: Node that the daemons of Plantroom run on
+ In a place of its own: no other program of the machine runs on it.
+CONTROL
+pack "$runtime" "$runtime_deb"
+
+# --- the daemons
+
 lib=$tree/usr/lib/plantroom
 mkdir -p "$tree/DEBIAN" "$tree/usr/bin" "$lib" "$tree/etc/plantroom" "$tree/usr/lib/systemd/system" \
-  "$tree/usr/share/doc/plantroom" "$tree/usr/share/plantroom"
+  "$tree/usr/share/doc/plantroom" "$tree/usr/share/plantroom" "$tree/usr/share/lintian/overrides" "$tree/usr/share/man/man1" \
+  "$tree/usr/share/man/man5" "$tree/usr/share/bash-completion/completions"
 chmod 755 "$tree"
 
 install -m 755 build/plantroom "$lib/plantroom"
 ln -s ../lib/plantroom/plantroom "$tree/usr/bin/plantroom"
-install -m 755 "$node" "$lib/node"
 for daemon in daemons/*/; do install -m 644 "build/$(basename "$daemon").mjs" "$lib/"; done
 install -m 644 build/plantroom.mjs build/commands.mjs "$lib/"
 cp -R build/web "$lib/web"
@@ -49,12 +111,22 @@ for addon in build/native/*/; do
   # The one program among the addons has its own place, where its unit looks for it.
   if [ "$(basename "$addon")" = helper ]; then
     install -m 755 "$addon$from/plantroom-helper" "$lib/plantroom-helper"
+    stripped "$lib/plantroom-helper"
     continue
   fi
   mkdir -p "$lib/native/$(basename "$addon")/$from"
   install -m 644 "$addon$from"/*.node "$lib/native/$(basename "$addon")/$from/"
+  for file in "$lib/native/$(basename "$addon")/$from/"*.node; do stripped "$file"; done
 done
 install -m 644 docs/CHANGELOG.md build/licences/copyright "$tree/usr/share/doc/plantroom/"
+gzip -9n "$tree/usr/share/doc/plantroom/CHANGELOG.md"
+install -m 644 scripts/deb/plantroom.lintian-overrides "$tree/usr/share/lintian/overrides/plantroom"
+debian_changelog plantroom "$version" "$tree"
+node scripts/handbook.ts "$work/handbook"
+gzip -9n "$work"/handbook/*.1 "$work"/handbook/*.5
+install -m 644 "$work"/handbook/*.1.gz "$tree/usr/share/man/man1/"
+install -m 644 "$work"/handbook/*.5.gz "$tree/usr/share/man/man5/"
+install -m 644 "$work/handbook/plantroom.bash" "$tree/usr/share/bash-completion/completions/plantroom"
 
 install -m 644 systemd/*.service systemd/*.socket "$tree/usr/lib/systemd/system/"
 mkdir -p "$tree/usr/lib/sysusers.d"
@@ -81,19 +153,16 @@ cat >"$tree/DEBIAN/control" <<CONTROL
 Package: plantroom
 Version: $version
 Architecture: $arch
-Maintainer: Plantroom <root@localhost>
+Maintainer: $maintainer
 Section: net
 Priority: optional
 Installed-Size: $(du -sk "$tree" | cut -f 1)
-Depends: libc6 (>= 2.36), libstdc++6, init-system-helpers (>= 1.51), udev, util-linux, mount, tar
+Depends: plantroom-runtime (= $node_version), libc6 (>= 2.36), libstdc++6, init-system-helpers (>= 1.51), udev, mount
 Recommends: systemd, dbus, polkitd, gstreamer1.0-plugins-base, gstreamer1.0-plugins-good, gstreamer1.0-libav, gstreamer1.0-plugins-ugly, libasound2t64 | libasound2, linuxptp
-Description: the daemons behind a building
+Description: daemons behind a building
  Drives the serial field buses of a plant room and offers them over HTTP,
  webhooks and WebSocket, with a page for people; is the network board, which
  shares serial ports and USB devices, and sends and plays sound (AES67); and is
  the controller, which drives the zones and devices of a building.
 CONTROL
-find "$tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
-dpkg-deb --root-owner-group -Zxz -z3 --build "$tree" "$deb.new" >/dev/null
-mv "$deb.new" "$deb"
-echo "$deb $(stat -c %s "$deb") bytes"
+pack "$tree" "$deb"

@@ -88,7 +88,9 @@ for part in "${parts[@]}"; do
   case $part in
     package)
       make_system trixie trixie "$packages_of_package"
-      cp "$(ls -t build/plantroom_*_"$(dpkg --print-architecture)".deb | head -n 1)" "$bed/plantroom.deb"
+      for package in plantroom plantroom-runtime; do
+        cp "$(ls -t build/"$package"_*_"$(dpkg --print-architecture)".deb | head -n 1)" "$bed/$package.deb"
+      done
       boot trixie inside.sh || failed=1
       ;;
     *)

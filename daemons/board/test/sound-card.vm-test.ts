@@ -23,8 +23,8 @@ const MOST_TRIES = 8
 const ENCODER = 'http://127.0.0.1:8081'
 const DECODER = 'http://127.0.0.1'
 
-const [package_] = globSync('build/plantroom_*_amd64.deb', { cwd: checkout })
-if (package_ === undefined) throw new Error('there is no package to test: make deb')
+const packages = globSync('build/plantroom{-runtime,}_*_amd64.deb', { cwd: checkout })
+if (packages.length !== 2) throw new Error('there are not two packages to test: make clean deb')
 
 const lent = mkdtempSync(join(checkout, 'build/lent-'))
 t.teardown(() => rmSync(lent, { recursive: true, force: true }))
@@ -171,7 +171,7 @@ type Tap = Pick<typeof t, 'pass' | 'fail' | 'comment'>
 
 t.test('the package is installed, and two boards run beside two cards', async (t) => {
   await guest.must(
-    `dpkg --install /host/${basename(package_)} && systemctl disable --now plantroom-gateway
+    `dpkg --install ${packages.map((one) => `/host/${basename(one)}`).join(' ')} && systemctl disable --now plantroom-gateway
      ip link set lo multicast on
      modprobe snd-aloop index=0,1 enable=1,1 id=In,Out
      cp /host/${basename(lent)}/* /tmp/ && cp /tmp/decoder.toml /etc/plantroom/board.toml

@@ -3,7 +3,7 @@
  * the board's script on the host.
  */
 import { globSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import t from 'tap'
 import { checkout } from '../../../../../scripts/vm/guest.ts'
 import { BOARD_ADDRESS, HOST_ADDRESS, type Lab, startLab } from '../../../../../scripts/vm/lab.ts'
@@ -17,8 +17,8 @@ const HOLD_S = 20
 /** Milliseconds for a program to start on a busy emulated processor. */
 const SLOW_MS = 180_000
 
-const [package_] = globSync('build/plantroom_*_amd64.deb', { cwd: checkout })
-if (package_ === undefined) throw new Error('there is no package to test: make deb')
+const packages = globSync('build/plantroom{-runtime,}_*_amd64.deb', { cwd: checkout })
+if (packages.length !== 2) throw new Error('there are not two packages to test: make clean deb')
 
 const lab: Lab = await startLab(join(checkout, 'build'))
 const { board, host } = lab
@@ -96,7 +96,7 @@ const asStranger = (script: string) =>
 
 t.test('the package is installed, and the board runs in its role', async (t) => {
   await board.must(
-    `dpkg --install /host/${package_.replace(/^build\//, '')} && systemctl disable --now plantroom-gateway`,
+    `dpkg --install ${packages.map((one) => `/host/${basename(one)}`).join(' ')} && systemctl disable --now plantroom-gateway`,
     SLOW_MS,
   )
   await board.must(
