@@ -3,6 +3,7 @@ import { backup } from './backup.ts'
 import { checkConfig } from './check-config.ts'
 import type { Command } from './command.ts'
 import { firmware } from './firmware.ts'
+import { label } from './label.ts'
 import { logs } from './logs.ts'
 import { password } from './password.ts'
 import { publish } from './publish.ts'
@@ -27,6 +28,7 @@ export const commands: readonly Command[] = [
   restore,
   update,
   units,
+  label,
   firmware,
   publish,
   updatesKeys,
