@@ -69,7 +69,7 @@ export function readArguments(argv: readonly string[], place: DaemonPlace): Daem
   // A JSON string is also a TOML string: quoted, so that an address is not taken for a number or a date.
   if (values.listen !== undefined) sets.push(`http.listen=${JSON.stringify(values.listen)}`)
   return {
-    configFile: resolve(values.config ?? configFileOf(place.name)),
+    configFile: resolve(values.config ?? configFileOf(place.name, place.env)),
     isConfigNamed: values.config !== undefined,
     stateFolder: resolve(values.state ?? stateFolderOf(place)),
     sets,
@@ -96,13 +96,18 @@ ${others}`
 }
 
 /** Default path of a daemon's settings. */
-export function configFileOf(name: string): string {
-  return `/etc/plantroom/${name}.toml`
+export function configFileOf(name: string, env: NodeJS.ProcessEnv = process.env): string {
+  return join(baseFolder(env), `etc/plantroom/${name}.toml`)
 }
 
 /** Default state folder. systemd may name several folders; the first is the daemon's. */
 export function stateFolderOf({ name, env }: DaemonPlace): string {
-  return env.STATE_DIRECTORY?.split(':')[0] || `/var/lib/plantroom/${name}`
+  return env.STATE_DIRECTORY?.split(':')[0] || join(baseFolder(env), `var/lib/plantroom/${name}`)
+}
+
+/** Below it the settings and states of this installation stand: `/`, or a folder of its own, `$PLANTROOM_BASE`. */
+export function baseFolder(env: NodeJS.ProcessEnv): string {
+  return env.PLANTROOM_BASE || '/'
 }
 
 /** @throws where the file is there and says nothing: a release that does not know its version would be updated for ever */

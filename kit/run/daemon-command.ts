@@ -78,7 +78,7 @@ export async function runCommand<Config>(
   const { state, config: file, set: sets = [] } = values
   const { value: config } = await loadConfig({
     schema: place.schema,
-    file: resolve(file ?? configFileOf(place.name)),
+    file: resolve(file ?? configFileOf(place.name, place.env)),
     mustExist: file !== undefined,
     sets,
   })
@@ -106,7 +106,7 @@ export function stateUseOf<Config>(
   const { values, positionals: words } = parse(rest, command)
   if (values.help) return undefined
   const { reads, writes, makesState } = command.files
-  const read = [reads === undefined ? undefined : words[reads], values.config ?? configFileOf(place.name)]
+  const read = [reads === undefined ? undefined : words[reads], values.config ?? configFileOf(place.name, place.env)]
   return {
     folder: resolve(values.state ?? stateFolderOf(place)),
     makes: makesState,

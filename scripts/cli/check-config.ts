@@ -30,7 +30,7 @@ Exit codes: 0 fine, 2 refused.
       throw new Fault('bad_usage', '--config and --set need the daemon they are for')
     let isFine = true
     for (const name of only === undefined ? daemonNames(world.daemonsFolder) : [only]) {
-      const file = { path: values.config ?? configFileOf(name), isNamed: values.config !== undefined }
+      const file = { path: values.config ?? configFileOf(name, world.env), isNamed: values.config !== undefined }
       if (!(await checkOne(world, name, file, values.set ?? []))) isFine = false
     }
     return isFine ? exitCodes.fine : exitCodes.refused

@@ -40,7 +40,7 @@ Exit codes: 0 changed, 1 the state cannot be written or the daemon runs, 2 wrong
 `,
   stateUse(argv, world) {
     const { name, folder } = read(argv, world)
-    return { daemon: name, folder, makes: true, reads: [configFileOf(name)] }
+    return { daemon: name, folder, makes: true, reads: [configFileOf(name, world.env)] }
   },
   async run(argv, world) {
     const { name, folder, user } = read(argv, world)

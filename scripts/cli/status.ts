@@ -86,7 +86,7 @@ async function statusOf(
   const { state, isOff } = unit
   const silent = { daemon: name, unit: state, isOff, url: null, version: null, name: null, uptimeMs: unit.uptimeMs }
   try {
-    const file = config ?? configFileOf(name)
+    const file = config ?? configFileOf(name, world.env)
     const { value } = await loadConfig({ schema, file, mustExist: config !== undefined, sets })
     const { listen, tls } = (value as { http: { listen: string; tls: boolean } }).http
     const url = urlOfListen(parseListen(listen), tls ? 'https' : 'http')

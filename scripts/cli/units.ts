@@ -4,7 +4,7 @@ import { chmod, mkdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
 import { placeOf, sentenceOfPlace } from '#kit/release/place.ts'
-import { exitCodes } from '#kit/run/arguments.ts'
+import { baseFolder, exitCodes } from '#kit/run/arguments.ts'
 import { replaceFile } from '#kit/store/store.ts'
 import { type Command, parseCommand, requireWords, sayDiskErrors, type World } from './command.ts'
 import { callProgram } from './update-hooks.ts'
@@ -29,6 +29,8 @@ Exit codes: 0 done; 1 failed, or a unit did not start.
     return await sayDiskErrors(async () => {
       const place = await placeOf(world.daemonsFolder, world.env)
       if (place.kind !== 'release') throw new Fault('update_not_ours', sentenceOfPlace(place))
+      // In a folder of its own it has no part in the systemd of this machine.
+      if (baseFolder(world.env) !== '/') return exitCodes.fine
       const { root } = place
       await placeUnits(world, { root, list: join(root, 'units'), base: '/' })
       return exitCodes.fine

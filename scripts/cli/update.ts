@@ -99,8 +99,9 @@ interface Task {
 }
 
 /** @throws Fault of the settings, `state_foreign`, `update_not_ours`, and of the task */
-async function perform({ given, say, world }: Call, { place, task, onBegun }: Task) {
-  const settings = await settingsOf(given)
+async function perform(call: Call, { place, task, onBegun }: Task) {
+  const { given, say, world } = call
+  const settings = await settingsOf(call)
   const state = resolve(given.state ?? stateFolderOf({ name: 'update', env: world.env }))
   for (const folder of [state, toldFolder(state)]) requireRoots(folder)
   if (place.kind !== 'release') throw new Fault('update_not_ours', sentenceOfPlace(place))
@@ -109,8 +110,9 @@ async function perform({ given, say, world }: Call, { place, task, onBegun }: Ta
   return await outcomeOf(task, { ...parts, ...(onBegun && { onBegun }) })
 }
 
-async function settingsOf({ config, set = [] }: Call['given']): Promise<UpdateSettings> {
-  const file = resolve(config ?? configFileOf('update'))
+async function settingsOf({ given, world }: Call): Promise<UpdateSettings> {
+  const { config, set = [] } = given
+  const file = resolve(config ?? configFileOf('update', world.env))
   const { value } = await loadConfig({ schema, file, mustExist: config !== undefined, sets: set })
   return value.update
 }
@@ -121,7 +123,7 @@ async function answerAsked(call: Call): Promise<number> {
   const { LISTEN_FDS, LISTEN_PID } = world.env
   if (LISTEN_FDS !== '1' || LISTEN_PID !== String(process.pid))
     throw new Fault('bad_usage', 'systemd hands in no socket: systemctl enable --now plantroom-update.socket')
-  const settings = await settingsOf(call.given).catch(() => Value.Create(updateTable))
+  const settings = await settingsOf(call).catch(() => Value.Create(updateTable))
   await serveAsked({
     at: { fd: HANDED_IN },
     clock: systemClock,
@@ -148,7 +150,7 @@ async function partsOf(world: World, { root, say, settings, state }: Given): Pro
       ...{ root, state, kept: settings.backups },
       ...{ quietSocket: settings.quiet_socket, macroWaitMs: settings.macro_wait_ms },
       // STATE_DIRECTORY is that of this command, where systemd starts it.
-      stateOf: (name) => stateFolderOf({ name, env: {} }),
+      stateOf: (name) => stateFolderOf({ name, env: { ...world.env, STATE_DIRECTORY: undefined } }),
     }),
   }
 }

@@ -25,6 +25,12 @@ t.beforeEach(
 const save = (t: Test, state = 'state') => runCommand(backup, ['small', '--state', at(t, state), at(t, 'b.tar.gz')])
 const put = (t: Test, state = 'state') => runCommand(restore, ['small', '--state', at(t, state), at(t, 'b.tar.gz')])
 
+t.test('of an installation in a folder of its own, the state is in it', async (t) => {
+  const base = t.testdir({ var: { lib: { plantroom: { small: { a: 'A' } } } } })
+  const saved = await runCommand(backup, ['small', at(t, 'b.tar.gz')], { env: { PLANTROOM_BASE: base } })
+  t.match(saved, { code: 0, out: /^1 files of small are in / })
+})
+
 t.test('puts everything back, and keeps what was there', async (t) => {
   t.match(await save(t), { code: 0, out: /^3 files of small are in / })
   t.equal((await stat(at(t, 'b.tar.gz'))).mode & 0o777, 0o600)

@@ -12,6 +12,11 @@ t.test('says of every daemon that its settings are fine', async (t) => {
   })
 })
 
+t.test('of an installation in a folder of its own, the settings are in it', async (t) => {
+  const base = t.testdir({ etc: { plantroom: { 'small.toml': '[http]\nbody_bytes = 1\n' } } })
+  t.match(await runCommand(checkConfig, [], { env: { PLANTROOM_BASE: base } }), { code: 2, err: /http\.body_bytes/ })
+})
+
 t.test('prints every fault and ends with 2', async (t) => {
   const file = join(t.testdir(), 'small.toml')
   await writeFile(file, '[http]\nlisen = "x"\nbody_bytes = 1\n')

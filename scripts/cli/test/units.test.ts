@@ -111,6 +111,12 @@ t.test('each file of systemd/ has a place, and each unit that can be switched on
   t.throws(() => placeOfUnitFile('plantroom.txt'), { code: 'units_failed' })
 })
 
+t.test('in a folder of its own, an installation has no part in the systemd of its machine', async (t) => {
+  const releases = t.testdir({ releases: { one: { systemd: { 'plantroom-one.service': READY } } } })
+  const given = { daemonsFolder: join(releases, 'releases/one'), env: { PLANTROOM_BASE: releases, PATH: '' } }
+  t.match(await runCommand(units, [], given), { code: 0 })
+})
+
 t.test('a checkout has no units to put anywhere', async (t) => {
   t.match(await runCommand(units, []), { code: 'update_not_ours' })
 })
