@@ -1,7 +1,12 @@
-/** `plantroom demo`: controller, gateway, recorder and five boards with simulated hardware: pseudo terminals, cameras, and sound on loopback. */
+/**
+ * `plantroom demo`: controller, gateway, recorder and five boards with simulated hardware: pseudo terminals, cameras, and
+ * sound on loopback; then an update from one release to the next.
+ */
+import { once } from 'node:events'
 import { parseArgs } from 'node:util'
 import { buildScene } from './demo/scene.ts'
 import { createUndo, type Undo } from './demo/undo.ts'
+import { showUpdates } from './demo/update-show.ts'
 import { sceneWords } from './demo/words.ts'
 
 const HELP = `Usage: plantroom demo [--listen HOST:PORT]
@@ -22,6 +27,7 @@ async function run(argv: readonly string[]): Promise<number> {
     return 2
   }
   const undo = createUndo()
+  let isOver = false
   const told = toldToStop(undo)
   try {
     process.stdout.write('Starting the controller, the gateway, the recorder and five boards ...\n')
@@ -31,6 +37,10 @@ async function run(argv: readonly string[]): Promise<number> {
     const scene = await Promise.race([told, building])
     if (scene === 'stop') return stopping()
     process.stdout.write(sceneWords(scene))
+    // In the background: nobody waits for it to see the rest.
+    showUpdates({ say: (text) => void process.stdout.write(text), pressed: pressedKey() }, undo).catch(
+      (error) => isOver || process.stderr.write(`No update can be shown: ${error.message}\n`),
+    )
     const { boards, building: controller, gateway, lobby, recorder } = scene
     const ends = [
       gateway,
@@ -50,8 +60,14 @@ async function run(argv: readonly string[]): Promise<number> {
     process.stderr.write(`The demo could not start: ${error instanceof Error ? error.message : error}\n`)
     return 1
   } finally {
+    isOver = true
     await undo.run()
   }
+}
+
+/** Waits for Enter; undefined where nobody can press it. */
+function pressedKey(): (() => Promise<unknown>) | undefined {
+  return process.stdin.isTTY ? () => once(process.stdin, 'data') : undefined
 }
 
 function stopping(): number {

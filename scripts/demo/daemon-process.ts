@@ -12,6 +12,8 @@ export interface DaemonProcess {
   url: string
   /** Resolves when it ends, on request or not, with its last output. */
   ended: Promise<string>
+  /** Ends it. */
+  stop(): Promise<void>
 }
 
 /** Which daemon to start, and how. */
@@ -31,26 +33,36 @@ export async function startDaemon(
   { name, stateFolder, listen, sets, args = [] }: DaemonStart,
   undo: Undo,
 ): Promise<DaemonProcess> {
-  const child = spawn(
-    process.execPath,
-    [
-      join(import.meta.dirname, 'plantroom.mjs'),
-      name,
-      ...['--listen', await withFreePort(listen), '--state', stateFolder, '--config', '/dev/null'],
-      ...sets.flatMap((set) => ['--set', set]),
-      ...args,
-    ],
-    // Its own process group: Ctrl-C is for the demo, which stops its daemons in order.
-    { stdio: ['ignore', 'pipe', 'pipe'], detached: true },
-  )
+  const words = [
+    join(import.meta.dirname, 'plantroom.mjs'),
+    name,
+    ...['--listen', await withFreePort(listen), '--state', stateFolder, '--config', '/dev/null'],
+    ...sets.flatMap((set) => ['--set', set]),
+    ...args,
+  ]
+  return await startProgram({ name, file: process.execPath, words, env: process.env }, undo)
+}
+
+interface ProgramStart {
+  name: string
+  file: string
+  words: readonly string[]
+  env: NodeJS.ProcessEnv
+}
+
+/** A program that is a daemon. As `startDaemon`. */
+export async function startProgram({ name, file, words, env }: ProgramStart, undo: Undo): Promise<DaemonProcess> {
+  // Its own process group: Ctrl-C is for the demo, which stops its daemons in order.
+  const child = spawn(file, words, { stdio: ['ignore', 'pipe', 'pipe'], detached: true, env })
   const said = lastWords(child)
   const ended = once(child, 'exit').then(() => said())
-  undo.push(async () => {
+  const stop = async () => {
     child.kill('SIGTERM')
     await ended
-  })
+  }
+  undo.push(stop)
   const url = await Promise.race([listening(name, child, said), ended.then((text) => Promise.reject(new Error(text)))])
-  return { url, ended }
+  return { url, ended, stop }
 }
 
 /**

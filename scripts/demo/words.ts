@@ -67,6 +67,8 @@ Try, in another terminal:
   # what the till's scale says next
   bash -c 'head -n 1 </dev/tcp/${LOOPBACK}/${raw.port}'
 
+In half a minute it says here where to watch an update.
+
 `
 }
 

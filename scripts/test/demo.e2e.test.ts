@@ -12,12 +12,17 @@ const run = promisify(execFile)
 const COMMAND = join(import.meta.dirname, '../../build/plantroom')
 /** Ten processes one after another, on a machine that may be busy with other tests. */
 const START_MS = 120_000
+/** Two releases are packed, of which one is put in the place of the other, behind all else that runs. */
+const UPDATE_MS = 180_000
 /** Polls that have to come and fail before a unit is called silent. */
 const SILENT_MS = 30_000
 
 interface Demo {
   url: string
+  /** Until it had started. */
   said: string
+  /** Until now. */
+  told(): string
   child: ChildProcess
   meters: string
   cellar: string
@@ -59,7 +64,8 @@ async function startDemo(t: Test, listen: string, env = process.env): Promise<De
     t.equal(response.status, 200, path)
   }
   const line = (name: string) => of(new RegExp(`(/dev/shm/${name}\\S*)`))
-  return { url, said, child, get, send, meters: line('meters'), cellar: line('cellar'), flats: line('flats') }
+  const lines = { meters: line('meters'), cellar: line('cellar'), flats: line('flats') }
+  return { url, child, get, send, ...lines, told: () => said, said }
 }
 
 async function signIn(url: string, username: string): Promise<string> {
@@ -354,6 +360,41 @@ t.test(
       t.equal((await demo.get(portPath(demo.cellar, '/points'), key)).error, 'not_your_port')
     })
 
+    await t.test('C an installation updates itself from the update server, and both say so', async (t) => {
+      await until(() => /runs \S+ after|No update can be shown/.test(demo.told()), UPDATE_MS)
+      const of = (pattern: RegExp) => pattern.exec(demo.told())?.[1] ?? t.fail(`it said:\n${demo.told()}`).toString()
+      const after = of(/runs (\S+) after/)
+      for (const step of [
+        'the states are kept in',
+        'MB of',
+        'is what its checksum says',
+        'are unpacked',
+        'restarting controller',
+      ])
+        t.match(demo.told(), new RegExp(`\\[UPDATE\\] .*${step}`))
+      const installation = of(/Building +(http:\S+)\/system/)
+      t.match(await (await fetch(`${installation}/api/version`)).json(), { version: after })
+      const server = of(/Updates +(http:\S+)\/admin/)
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify({ password: 'plantroom' })
+      const signedIn = await fetch(`${server}/admin/api/login`, { method: 'POST', headers, body })
+      const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+      const ask = async (path: string) =>
+        await (await fetch(`${server}/admin/api${path}`, { headers: { cookie } })).json()
+      const { updates } = await ask('/updates')
+      t.match(
+        updates,
+        [
+          { version: after, fetched: 1, applied: 1 },
+          { fetched: 1, applied: 1 },
+        ],
+        'two versions',
+      )
+      const { installations } = await ask('/installations')
+      const [, last] = installations[0].updates
+      t.match([installations.length, last], [1, { version: after, outcome: 'applied' }])
+    })
+
     await t.test('Ctrl-C ends it with 0, and nothing of it is left', async (t) => {
       const pids = descendants(demo.child.pid ?? 0)
       t.ok(pids.length > 0)
@@ -365,6 +406,8 @@ t.test(
         [],
       )
       t.notOk(existsSync(demo.meters) || existsSync(demo.cellar), 'the names of the lines are gone')
+      const kept = /kept in (\S+plantroom-demo-[^/]+)/.exec(demo.told())?.[1]
+      t.notOk(kept === undefined || existsSync(kept), 'so is the folder of the installation')
     })
   },
 )
