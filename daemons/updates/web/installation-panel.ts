@@ -124,7 +124,7 @@ function facts(one: Installation, when: When): VNode {
     [texts.runs, one.version ?? UNKNOWN],
     [texts.build, one.build ?? UNKNOWN],
     [texts.architecture, one.arch ?? UNKNOWN],
-    [texts.wouldGet, one.offered ?? texts.nothing],
+    [texts.wouldGet, one.offered === one.version ? texts.nothing : (one.offered ?? texts.nothing)],
     [texts.lastSeen, `${at(one.last_seen_at)}, ${one.address}`],
     [texts.registered, `${at(one.registered_at)}, ${one.registered_from}`],
   ])
