@@ -11,7 +11,8 @@ import { sceneWords } from './demo/words.ts'
 
 const HELP = `Usage: plantroom demo [--listen HOST:PORT]
 
-Starts the controller, the gateway, the recorder and five boards with simulated devices until Ctrl-C. Nothing is kept.
+Starts the controller, the gateway, the recorder and five boards with simulated devices, and shows an update, until Ctrl-C.
+Nothing is kept.
   --listen HOST:PORT   where the gateway's page is, 127.0.0.1:3132 unless told; a port that is taken is replaced by a free one
 Exit codes: 0 stopped by you, 1 a daemon failed, 2 wrong usage
 `

@@ -64,7 +64,7 @@ function placesWords({ building, first, isKeyHeard, password, server, version }:
   return `An update, before your eyes:
 
   Updates  ${server}/admin   the update server, with ${first} and ${version}; password ${password}
-  Building ${building}/system   ${NAME}, a second installation in a folder of its own, which runs ${first};
+  Building ${building}/#/system   ${NAME}, a second installation in a folder of its own, which runs ${first};
            sign in as ${demoLogin.admin}, password ${password}
 
   To update it to ${version}: ${when}.
@@ -82,7 +82,7 @@ function appliedWords({
 }: About & { tookMs: number; awayMs: number }) {
   const more = isKeyHeard ? ' Press Enter to publish another, and to apply it.' : ''
   return `  ${NAME} runs ${version} after ${seconds(tookMs)} s, of which its controller was away for ${seconds(awayMs)} s.
-  Look at Updates in ${server}/admin, and at System in ${building}/system.${more}
+  Look at Updates in ${server}/admin, and at System in ${building}/#/system.${more}
 
 `
 }

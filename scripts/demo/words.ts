@@ -67,7 +67,7 @@ Try, in another terminal:
   # what the till's scale says next
   bash -c 'head -n 1 </dev/tcp/${LOOPBACK}/${raw.port}'
 
-In half a minute it says here where to watch an update.
+An update server and a second building start now; then it says here where to watch an update.
 
 `
 }

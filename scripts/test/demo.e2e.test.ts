@@ -372,7 +372,7 @@ t.test(
         'restarting controller',
       ])
         t.match(demo.told(), new RegExp(`\\[UPDATE\\] .*${step}`))
-      const installation = of(/Building +(http:\S+)\/system/)
+      const installation = of(/Building +(http:\S+)\/#\/system/)
       t.match(await (await fetch(`${installation}/api/version`)).json(), { version: after })
       const server = of(/Updates +(http:\S+)\/admin/)
       const headers = { 'content-type': 'application/json' }
