@@ -57,7 +57,7 @@ function help(commands: readonly Command[]): string {
     ),
     '',
     'Look after them:',
-    ...commands.map(({ name, summary }) => `  plantroom ${name.padEnd(13)} ${summary}`),
+    ...commands.map(({ name, summary }) => `  plantroom ${name.padEnd(15)} ${summary}`),
     '',
     'Each has --help. plantroom --version tells the version.',
     'Exit codes: 0 fine, 1 failed, 2 wrong usage or settings, 3 not running, 70 a mistake in the program.',
@@ -90,7 +90,12 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
     Buffer.poolSize = POOL_BYTES
     const daemon = await loadDaemon(daemonsFolder, name)
     const use = daemon.commands.includes(rest[0] ?? '') ? daemon.stateUse(rest) : undefined
-    if (use === undefined) return daemon.run(rest)
+    if (use === undefined) {
+      const code = await daemon.run(rest)
+      if (isStart && rest.some(isHelp) && code === exitCodes.fine)
+        world.out(besideRunning(name, (await loadCli()).commands))
+      return code
+    }
     return (await loadCli()).runAsOwner({ use, argv: [name, ...rest], daemonsFolder, run: () => daemon.run(rest) })
   }
   const nearest = nearestName(name, [...commands.map((known) => known.name), ...daemons])
@@ -98,8 +103,20 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
   throw new Fault('bad_usage', `there is no command ${JSON.stringify(name)} in this installation; ${hint}`)
 }
 
+function isHelp(word: string): boolean {
+  return word === '--help' || word === '-h'
+}
+
+/** The commands that begin with the name of a daemon. */
+function besideRunning(daemon: string, commands: readonly Command[]): string {
+  const own = commands.filter(({ name }) => name.startsWith(`${daemon} `))
+  if (own.length === 0) return ''
+  const lines = own.map(({ name, summary }) => `  plantroom ${name}\n      ${summary}\n`)
+  return `\nInstead of running, each with --help:\n${lines.join('')}`
+}
+
 async function runCommand(command: Command, whole: readonly string[], rest: readonly string[]): Promise<number> {
-  if (command.help !== '' && (rest.includes('--help') || rest.includes('-h'))) {
+  if (command.help !== '' && rest.some(isHelp)) {
     world.out(command.help)
     return exitCodes.fine
   }

@@ -102,9 +102,8 @@ async function furnish(context: Context, records: Records): Promise<House> {
     ...{ clock, keeper: store.keeper, records: store.stored.session, users: people.list },
     ...{ lifeMs: SESSION_MS, most: config.http.max_tokens },
   })
-  const beside = join(dirname(stateFolder), `${basename(stateFolder)}-files`)
   // With a bucket, what is looked at is the disk of the state.
-  const folder = config.blobs.url === '' ? config.storage.folder || beside : stateFolder
+  const folder = config.blobs.url === '' ? filesFolder(config, stateFolder) : stateFolder
   const files = await filesOf(context, folder, store)
   const downloads = config.downloads
   const transfers = createTransfers({
@@ -137,6 +136,21 @@ async function furnish(context: Context, records: Records): Promise<House> {
     ...{ transfers, installerTransfers, authority },
     ...files,
   }
+}
+
+function filesFolder({ storage }: UpdatesConfig, stateFolder: string): string {
+  return storage.folder || join(dirname(stateFolder), `${basename(stateFolder)}-files`)
+}
+
+/** What a backup of the state does not have. */
+export function keptElsewhere(config: UpdatesConfig, stateFolder: string): string[] {
+  const records =
+    'the records, which are in the database of store.url: copy it by pg_dump, and put it back by pg_restore while no update server runs on it'
+  const files =
+    config.blobs.url === ''
+      ? `what was published, which is in ${filesFolder(config, stateFolder)}: copy that folder too`
+      : 'what was published, which is in the bucket of blobs.url: copy that too'
+  return [...(config.store.url === '' ? [] : [records]), files]
 }
 
 async function storeOf(context: Context, { ledger }: Records): Promise<UpdatesStore> {

@@ -1,6 +1,6 @@
 /** The update server's entry point. */
 import { daemon } from '#kit/run/daemon.ts'
-import { assemble } from './assemble.ts'
+import { assemble, keptElsewhere } from './assemble.ts'
 import { config, DEFAULT_PORT, memory } from './config.ts'
 
 export default daemon({
@@ -11,5 +11,6 @@ export default daemon({
   memory,
   onlyUser: 'admin',
   refusals: ['bad_password_file'],
+  keptElsewhere,
   assemble,
 })

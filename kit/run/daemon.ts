@@ -250,6 +250,8 @@ interface DaemonOptions<Schema extends TObject> {
    * @throws Fault `bad_backup`, which names the file below the folder and not the folder
    */
   checkState?(folder: string): Promise<void> | void
+  /** What belongs to its state and is in no backup: each in words that say where it is, and how it is copied. */
+  keptElsewhere?(config: Static<Schema>, stateFolder: string): string[]
   /** Adds the parts; starts nothing itself. */
   assemble(context: AssembleContext<Static<Schema>>): Promise<Assembled>
 }
@@ -263,9 +265,10 @@ export interface Daemon {
   memory: (() => MemoryPlan) | undefined
   onlyUser: string | undefined
   statusPath: string
-  /** Both as in DaemonOptions. */
+  /** As in DaemonOptions. */
   openAccounts?(stateFolder: string): Promise<KeptAccounts>
   checkState?(folder: string): Promise<void> | void
+  keptElsewhere?(config: unknown, stateFolder: string): string[]
   /** What one of its commands will do with files; undefined if the call is to run the daemon or shows help. */
   stateUse(argv: readonly string[]): StateUse | undefined
   /** Names of its own commands. */
@@ -286,6 +289,7 @@ export function daemon<Schema extends TObject>(options: DaemonOptions<Schema>): 
     statusPath: options.statusPath ?? '/api/status',
     openAccounts: options.openAccounts,
     checkState: options.checkState,
+    keptElsewhere: options.keptElsewhere,
     commands: (options.commands ?? []).map((command) => command.name),
     stateUse: (argv) => stateUseOf(argv, { name: options.name, env: process.env, commands: options.commands ?? [] }),
     run: (argv) => run(options, argv),

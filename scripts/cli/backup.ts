@@ -3,12 +3,13 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
+import { loadConfig } from '#kit/config/load.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
-import { exitCodes, stateFolderOf, version } from '#kit/run/arguments.ts'
+import { configFileOf, exitCodes, stateFolderOf, version } from '#kit/run/arguments.ts'
 import { writeWhole } from '#kit/run/state-folder.ts'
 import { packState } from '#kit/store/backup.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
-import { requireDaemon } from './daemons.ts'
+import { loadDaemon, requireDaemon } from './daemons.ts'
 
 const form = 'backup DAEMON [--state DIR] FILE'
 
@@ -19,13 +20,14 @@ export const backup: Command = {
   help: `plantroom ${form}
 
 Writes all that the API has set up, hashes of passwords and API keys and webhook secrets among it, to FILE: a gzipped
-tar that only its owner can read. An older FILE is replaced once the new one is whole. The daemon may run.
+tar that only its owner can read. An older FILE is replaced once the new one is whole. The daemon may run. It says what is kept
+elsewhere, by the settings in /etc/plantroom.
   --state DIR    default /var/lib/plantroom/<daemon>
 Exit codes: 0 written, 1 failed, 2 wrong usage.
 `,
   stateUse(argv, world) {
     const { name, folder, file } = read(argv, world)
-    return { daemon: name, folder, makes: false, writes: file }
+    return { daemon: name, folder, makes: false, reads: [configFileOf(name, world.env)], writes: file }
   },
   async run(argv, world) {
     const { name, folder, file } = read(argv, world)
@@ -43,8 +45,23 @@ Exit codes: 0 written, 1 failed, 2 wrong usage.
       throw faultOf(cause, 'backup_failed', `${file} could not be written (${code})`)
     }
     world.out(`${count} files of ${name} are in ${file}.\n`)
+    for (const one of await keptElsewhere(world, name, folder)) world.out(`Not in it: ${one}.\n`)
     return exitCodes.fine
   },
+}
+
+/** What belongs to the state of a daemon and is in no backup, as far as its settings tell. */
+export async function keptElsewhere(world: World, name: string, folder: string): Promise<string[]> {
+  const daemon = await loadDaemon(world.daemonsFolder, name)
+  if (!daemon.keptElsewhere) return []
+  try {
+    const file = configFileOf(name, world.env)
+    const { value } = await loadConfig({ schema: daemon.config, file, mustExist: false, sets: [] })
+    return daemon.keptElsewhere(value, folder)
+  } catch (fault) {
+    if ((fault as Fault).code !== 'config_refused') throw fault
+    return [`what the settings keep elsewhere; they are refused, and plantroom check-config ${name} says why`]
+  }
 }
 
 /** The owner of the state may not write to the caller's TMPDIR, where it is a private one. */

@@ -19,6 +19,17 @@ export interface Command {
   run(argv: readonly string[], world: World): Promise<number>
 }
 
+/** A command on one daemon, under a name of its own that begins with the daemon: the same with that word in front. */
+export function ofDaemon(command: Command, daemon: string, summary: string): Command {
+  const name = `${daemon} ${command.name}`
+  return {
+    ...{ name, summary },
+    help: `plantroom ${name} is plantroom ${command.name} ${daemon}: without the word DAEMON below.\n\n${command.help}`,
+    stateUse: (argv, world) => command.stateUse([daemon, ...argv], world),
+    run: (argv, world) => command.run([daemon, ...argv], world),
+  }
+}
+
 /** Input and output of commands, so that tests need no terminal. */
 export interface World {
   out(text: string): void

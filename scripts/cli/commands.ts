@@ -1,7 +1,7 @@
 /** The commands that manage daemons, in the order of the help; bundled separately. */
 import { backup } from './backup.ts'
 import { checkConfig } from './check-config.ts'
-import type { Command } from './command.ts'
+import { type Command, ofDaemon } from './command.ts'
 import { firmware } from './firmware.ts'
 import { label } from './label.ts'
 import { logs } from './logs.ts'
@@ -32,4 +32,6 @@ export const commands: readonly Command[] = [
   firmware,
   publish,
   updatesKeys,
+  ofDaemon(backup, 'updates', 'put the state of the update server into one file; keys of releases are sealed in it'),
+  ofDaemon(restore, 'updates', 'put such a file in the place of the state, while the update server is stopped'),
 ]

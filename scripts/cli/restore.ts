@@ -3,13 +3,14 @@ import { closeSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { exitCodes, stateFolderOf, version } from '#kit/run/arguments.ts'
+import { configFileOf, exitCodes, stateFolderOf, version } from '#kit/run/arguments.ts'
 import type { Daemon } from '#kit/run/daemon.ts'
 import { lockState, openToRead } from '#kit/run/state-folder.ts'
 import type { Manifest } from '#kit/store/archive.ts'
 import { unpackState } from '#kit/store/backup.ts'
 import { commitRestore, finishRestore, formerState, makeNewState, RESTORE_FOLDER } from '#kit/store/restore.ts'
 import { makeFolder } from '#kit/store/store.ts'
+import { keptElsewhere } from './backup.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { loadDaemon, requireDaemon } from './daemons.ts'
 
@@ -29,7 +30,8 @@ Exit codes: 0 restored, 1 failed or the daemon runs, 2 wrong usage, or FILE is n
 `,
   stateUse(argv, world) {
     const { name, folder, file } = read(argv, world)
-    return { daemon: name, folder, makes: true, reads: file === undefined ? [] : [file] }
+    const reads = [configFileOf(name, world.env), ...(file === undefined ? [] : [file])]
+    return { daemon: name, folder, makes: true, reads }
   },
   async run(argv, world) {
     const { name, folder, file } = read(argv, world)
@@ -39,6 +41,7 @@ Exit codes: 0 restored, 1 failed or the daemon runs, 2 wrong usage, or FILE is n
     try {
       world.out(file === undefined ? undo(folder, name) : await putInPlace(folder, file, daemon))
       world.out(`What was there is in ${join(folder, RESTORE_FOLDER, 'before')}.\n`)
+      for (const one of await keptElsewhere(world, name, folder)) world.out(`Not put back: ${one}.\n`)
       return exitCodes.fine
     } finally {
       lock.release()

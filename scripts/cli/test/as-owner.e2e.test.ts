@@ -36,6 +36,8 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   password: ['password', 'gateway', '--state', 'STATE'],
   backup: ['backup', 'gateway', '--state', 'STATE', 'FILE'],
   restore: ['restore', 'gateway', '--state', 'STATE', 'FILE'],
+  'updates backup': ['updates', 'backup', '--state', 'STATE', 'FILE'],
+  'updates restore': ['updates', 'restore', '--state', 'STATE', 'FILE'],
   'controller import': ['controller', 'import', 'FILE', '--state', 'STATE'],
   'controller export': ['controller', 'export', 'FILE', '--state', 'STATE'],
   'controller simulate': ['controller', 'simulate', 'Tell', '--state', 'STATE'],
@@ -109,7 +111,9 @@ t.test('every command says what it does with state, and none is missing here', (
   const own = [board, controller, gateway].flatMap(({ name, commands: list }) => list.map((each) => `${name} ${each}`))
   t.same([...commands.map(({ name }) => name), ...own].sort(), [...Object.keys(CALLS), ...STATELESS].sort())
   for (const { name, stateUse } of commands) {
-    const use = STATELESS.includes(name) ? stateUse([], world) : stateUse((CALLS[name] ?? []).slice(1), world)
+    const use = STATELESS.includes(name)
+      ? stateUse([], world)
+      : stateUse((CALLS[name] ?? []).slice(name.split(' ').length), world)
     t.equal(use !== undefined, !STATELESS.includes(name), name)
   }
   for (const name of own) {

@@ -19,6 +19,8 @@ t.test('has help for every command, with its exit codes', async (t) => {
     'restore',
     'publish',
     'updates keys',
+    'updates backup',
+    'updates restore',
     'demo',
     'gateway',
   ]) {
