@@ -20,7 +20,9 @@ const DAEMON_MAY_HAVE = ['assemble', 'roles', 'templates']
 /** Units that start no daemon, by the folder of what they start. */
 const OTHER_UNITS: Readonly<Record<string, string>> = {
   helper: 'native/helper',
-  update: 'scripts/cli/update-asked.ts',
+  update: 'scripts/cli/update.ts',
+  'update-asked': 'scripts/cli/update-asked.ts',
+  'update-timed': 'scripts/cli/update.ts',
   'update-settle': 'scripts/cli/update.ts',
   'update-undo': 'scripts/cli/update.ts',
 }
@@ -70,7 +72,7 @@ function daemonFaults(root: string): string[] {
   }
   const units = existsSync(join(root, 'systemd')) ? readdirSync(join(root, 'systemd')) : []
   for (const unit of units) {
-    const name = /^plantroom-(.+)\.(?:service|socket)$/.exec(unit)?.[1]
+    const name = /^plantroom-(.+)\.(?:service|socket|timer)$/.exec(unit)?.[1]
     if (name === undefined || names.includes(name)) continue
     const started = OTHER_UNITS[name]
     if (started === undefined || !existsSync(join(root, started)))

@@ -25,3 +25,13 @@ export function hours(description: string, more: readonly string[] = []) {
     value === '' || more.includes(String(value)) || HOURS.test(String(value)) ? undefined : expected
   return Type.String({ default: '', maxLength: 11, check, description })
 }
+
+/** @param window HH:MM-HH:MM, over midnight too; as long as a day where both are the same. @param minute of the day */
+export function isWithinHours(window: string, minute: number): boolean {
+  const [from = 0, until = 0] = window.split('-').map((text) => {
+    const [hours = 0, minutes = 0] = text.split(':').map(Number)
+    return 60 * hours + minutes
+  })
+  const after = (to: number) => (to - from + 1440) % 1440
+  return from === until || after(minute) < after(until)
+}

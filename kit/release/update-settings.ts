@@ -1,5 +1,6 @@
 /** Settings of updates: where they come from, and the bounds of each step. */
 import { type Static, Type } from 'typebox'
+import { hours } from '../pure/setting-keys.ts'
 
 const strict = { additionalProperties: false }
 
@@ -26,6 +27,9 @@ export const updateTable = Type.Object(
       description: 'address of the update server, such as https://updates.example.org:3131; empty: none',
     }),
     channel: Type.Enum(['stable', 'beta'], { default: 'stable', description: 'which releases are asked for' }),
+    window: hours(
+      'hours of this machine in which plantroom-update.timer applies updates, HH:MM-HH:MM, an hour at least; empty: those that the update server sends, else 03:00-05:00',
+    ),
     answer_ms: milliseconds(30_000, 100, 600_000, 'how long an answer of the update server may take to begin'),
     stall_ms: milliseconds(
       60_000,

@@ -38,12 +38,15 @@ Exit codes: 0 done; 1 failed, or a unit did not start.
   },
 }
 
+const OF_UPDATES = /^plantroom-update[-.]/
 const UNITS = 'usr/local/lib/systemd/system'
 const SYSUSERS = 'usr/local/lib/sysusers.d/plantroom.conf'
 
 /** Where a file of `systemd/` goes, below /. @throws Fault `units_failed` for one that has no place */
 export function placeOfUnitFile(name: string): string {
   if (/^plantroom-[a-z-]+\.(service|socket|path|timer|target)$/.test(name)) return `${UNITS}/${name}`
+  // systemd reads it for each unit whose name begins so.
+  if (name === 'plantroom-update-sandbox.conf') return `${UNITS}/plantroom-update-.service.d/sandbox.conf`
   if (name === 'plantroom.sysusers') return SYSUSERS
   if (name === 'plantroom.preset') return 'usr/local/lib/systemd/system-preset/50-plantroom.preset'
   if (/^plantroom-[a-z-]+\.rules$/.test(name)) return `etc/polkit-1/rules.d/50-${name}`
@@ -81,7 +84,10 @@ export async function placeUnits(world: World, { base, list, root }: Place): Pro
     changed.push(name)
   }
   const gone = before.filter((name) => !names.includes(name))
-  if (gone.length > 0) await systemctl(world, 'disable', '--now', ...gone)
+  // One of those of the update may be the one that runs this.
+  const [ours, others] = [true, false].map((is) => gone.filter((name) => OF_UPDATES.test(name) === is))
+  if (others?.length) await systemctl(world, 'disable', '--now', ...others)
+  if (ours?.length) await systemctl(world, 'disable', ...ours)
   for (const name of gone) await rm(join(base, UNITS, name), { force: true })
   // Always: a cut may have left what was written untold.
   await callProgram(world, 'systemd-sysusers', [join(base, SYSUSERS)])

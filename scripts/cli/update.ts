@@ -7,6 +7,7 @@ import { Value } from 'typebox/value'
 import { systemClock } from '#kit/clock.ts'
 import { loadConfig } from '#kit/config/load.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { isWithinHours } from '#kit/pure/setting-keys.ts'
 import { applyUpdate, checkForUpdate, settleUpdate, type UpdateParts } from '#kit/release/apply.ts'
 import { placeOf, sentenceOfPlace, type UpdatePlace } from '#kit/release/place.ts'
 import type { UpdateOutcome } from '#kit/release/switch.ts'
@@ -18,8 +19,11 @@ import { type Command, parseCommand, requireWords, type World } from './command.
 import { serveAsked } from './update-asked.ts'
 import { updateHooks } from './update-hooks.ts'
 
-const form = 'update [--check|--settle|--yes|--asked] [--config FILE] [--state DIR] [--set key=VALUE]... [--json]'
+const form =
+  'update [--check|--settle|--yes|--timed|--asked] [--config FILE] [--state DIR] [--set key=VALUE]... [--json]'
 
+/** In which hours the timer applies updates where nobody says any. */
+const NIGHT = '03:00-05:00'
 /** Of this command alone: an update is there, and was not applied. */
 const UPDATE_WAITS = 4
 /** How long a program of the system may take to answer. */
@@ -43,7 +47,9 @@ On a machine whose Plantroom is a Debian package, apt does this, and this comman
   --check          look only
   --yes            apply it without a question
   --settle         end an update that was cut off, and look for no other: for the start of the machine
-  --asked          for plantroom-update.service: do what the controller asks for over the socket that systemd hands in
+  --timed          for plantroom-update.timer: apply it in the hours of update.window, else in those that the update server sends, else
+                   03:00-05:00; at other times look only
+  --asked          for plantroom-update-asked.service: do what the controller asks for over the socket that systemd hands in
   --config FILE    settings; default /etc/plantroom/update.toml, which may be missing
   --state DIR      what is kept of updates, and backups; default /var/lib/plantroom/update.
                    trust/root.json in it is the root whose release keys are trusted. What may be told to others is beside it,
@@ -60,15 +66,19 @@ not applied, or is not tried again.
         check: { type: 'boolean' },
         yes: { type: 'boolean' },
         settle: { type: 'boolean' },
+        timed: { type: 'boolean' },
         asked: { type: 'boolean' },
         json: { type: 'boolean' },
       },
       ...{ config: { type: 'string' }, state: { type: 'string' }, set: { type: 'string', multiple: true } },
     })
     requireWords(positionals, 0, 0, form)
-    const { asked = false, check = false, json = false, settle = false, yes = false } = values
-    if ([asked, check, settle, yes].filter(Boolean).length > 1)
-      throw new Fault('bad_usage', `--asked, --check, --settle and --yes exclude each other: plantroom ${form}`)
+    const { asked = false, check = false, json = false, settle = false, timed = false, yes = false } = values
+    if ([asked, check, settle, timed, yes].filter(Boolean).length > 1)
+      throw new Fault(
+        'bad_usage',
+        `--asked, --check, --settle, --timed and --yes exclude each other: plantroom ${form}`,
+      )
     const say = (sentence: string) => (json ? world.err : world.out)(`[UPDATE] ${sentence}\n`)
     const call: Call = { world, given: values, say }
     if (asked) return await answerAsked(call)
@@ -78,6 +88,7 @@ not applied, or is not tried again.
       if (json) world.out(`${JSON.stringify({ outcome: 'debian', package: place.name })}\n`)
       return exitCodes.fine
     }
+    if (timed) return await performTimed(call, place)
     const outcome = await perform(call, { place, task: settle ? settleUpdate : yes ? applyUpdate : checkForUpdate })
     say(sentenceOfOutcome(outcome))
     if (json) world.out(`${JSON.stringify(outcome ?? { outcome: 'settled' })}\n`)
@@ -115,6 +126,30 @@ async function settingsOf({ given, world }: Call): Promise<UpdateSettings> {
   const file = resolve(config ?? configFileOf('update', world.env))
   const { value } = await loadConfig({ schema, file, mustExist: config !== undefined, sets: set })
   return value.update
+}
+
+/** What the timer does is no failure where it meets the button, or macros that run: it comes again. */
+async function performTimed(call: Call, place: UpdatePlace): Promise<number> {
+  try {
+    const outcome = await perform(call, { place, task: applyInHours })
+    call.say(sentenceOfOutcome(outcome))
+    return exitCodeOf(outcome)
+  } catch (fault) {
+    const { code, message } = fault as Fault
+    if (code !== 'update_running' && code !== 'update_put_off') throw fault
+    call.say(message)
+    return code === 'update_running' ? exitCodes.fine : UPDATE_WAITS
+  }
+}
+
+async function applyInHours(parts: UpdateParts): Promise<UpdateOutcome> {
+  const found = await checkForUpdate(parts)
+  if (found.outcome !== 'available') return found
+  const window = parts.settings.window || found.window || NIGHT
+  const now = new Date(systemClock.epochMs())
+  if (isWithinHours(window, 60 * now.getHours() + now.getMinutes())) return await applyUpdate(parts)
+  parts.say(`${found.version} is applied between ${window.replace('-', ' and ')}`, 'check')
+  return found
 }
 
 /** Settings are read at each request: what is wrong in them is answered, and does not end the service. */

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import {
+  copyFileSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -10,11 +11,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { Value } from 'typebox/value'
 import { updateTable } from '#kit/release/update-settings.ts'
 import { updatingKeys } from '../../daemons/controller/core/update-keys.ts'
+import { placeOfUnitFile } from '../cli/units.ts'
 
 const folder = join(import.meta.dirname, '../../systemd')
 const units = readdirSync(folder).filter((name) => name.endsWith('.service'))
@@ -32,14 +34,23 @@ function wordsOf(unit: string, setting: string): string[] {
 
 t.test('there is a unit to look at', async (t) => t.not(units.length, 0))
 
-/** They are root, to replace what root runs and to act as each daemon's user. */
-const UPDATERS = ['plantroom-update.service', 'plantroom-update-settle.service', 'plantroom-update-undo.service']
+/** They are root, to replace what root runs and to act as each daemon's user; one drop-in is the sandbox of all. */
+const UPDATERS = units.filter((name) => name.startsWith('plantroom-update-'))
+const SANDBOX = 'plantroom-update-sandbox.conf'
+
+/** The units as they stand on a machine, with what is dropped into them. */
+const placed = t.testdir({})
+for (const name of readdirSync(folder)) {
+  const path = join(placed, placeOfUnitFile(name))
+  mkdirSync(dirname(path), { recursive: true })
+  copyFileSync(join(folder, name), path)
+}
 
 for (const unit of units) {
   const most = UPDATERS.includes(unit) ? 3 : 2
   const skip = isAble ? false : 'systemd-analyze 250 or newer is not installed'
   t.test(`${unit} exposes at most ${most}.0`, { skip }, async (t) => {
-    const args = ['security', '--offline=true', '--no-pager', join(folder, unit)]
+    const args = ['security', '--offline=true', '--no-pager', join(placed, placeOfUnitFile(unit))]
     const { stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' })
     const level = Number(/exposure level for .*: ([0-9.]+)/.exec(stdout)?.[1])
     t.ok(level > 0 && level <= most, `exposure is ${level} ${stderr}`)
@@ -71,6 +82,7 @@ t.test('the helper writes what its verbs write, and nothing else of the kernelâ€
 })
 
 t.test('C.1 the controller alone may ask for updates, by a group that no other unit is in', async (t) => {
+  t.same(wordsOf('plantroom-update.socket', 'Service'), ['plantroom-update-asked.service'])
   const [group] = wordsOf('plantroom-update.socket', 'SocketGroup')
   t.ok(group)
   t.same(wordsOf('plantroom-update.socket', 'SocketMode'), ['0660'])
@@ -91,8 +103,38 @@ t.test('what the controller asks, and where it is asked, are where the settings 
   t.same(wordsOf('plantroom-controller.service', 'RuntimeDirectoryMode'), ['0700'])
 })
 
+t.test('the services of updates have one sandbox, and nothing of it is written twice', async (t) => {
+  t.equal(UPDATERS.length, 4)
+  const settings = (name: string) =>
+    [...readFileSync(join(folder, name), 'utf8').matchAll(/^([A-Z]\w+)=/gm)].map(([, setting = '']) => setting)
+  const shared = new Set(settings(SANDBOX))
+  t.ok(shared.has('CapabilityBoundingSet') && shared.has('SystemCallFilter') && shared.has('MemoryMax'))
+  t.equal(
+    placeOfUnitFile(SANDBOX),
+    join(dirname(placeOfUnitFile(UPDATERS[0] ?? '')), 'plantroom-update-.service.d/sandbox.conf'),
+  )
+  for (const unit of UPDATERS)
+    t.same(
+      settings(unit).filter((setting) => shared.has(setting)),
+      [],
+      unit,
+    )
+})
+
+t.test(
+  'the timer asks in the hours of a machine, each machine at a time of its own, and starts nothing unasked',
+  async (t) => {
+    t.same(wordsOf('plantroom-update.timer', 'Unit'), ['plantroom-update-timed.service'])
+    t.same(wordsOf('plantroom-update.timer', 'RandomizedDelaySec'), ['1h'])
+    t.same(wordsOf('plantroom-update.timer', 'Persistent'), ['yes'])
+    t.match(wordsOf('plantroom-update-timed.service', 'ExecStart').join(' '), /plantroom update --timed$/)
+    t.match(readFileSync(join(folder, 'plantroom.preset'), 'utf8'), /^disable plantroom-update\.timer$/m)
+  },
+)
+
 t.test('an update that was killed is ended, and by the release before if the new one cannot', async (t) => {
-  t.same(wordsOf('plantroom-update.service', 'OnFailure'), ['plantroom-update-settle.service'])
+  for (const unit of ['plantroom-update-asked.service', 'plantroom-update-timed.service'])
+    t.same(wordsOf(unit, 'OnFailure'), ['plantroom-update-settle.service'])
   t.same(wordsOf('plantroom-update-settle.service', 'OnFailure'), ['plantroom-update-undo.service'])
   t.same(wordsOf('plantroom-update-settle.service', 'WantedBy'), ['multi-user.target'])
   for (const unit of ['plantroom-update-settle.service', 'plantroom-update-undo.service']) {

@@ -4,6 +4,7 @@
  */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { isWithinHours } from '#kit/pure/setting-keys.ts'
 import type { UpdateRun, UpdateTold } from '#kit/pure/update-told.ts'
 
 /** What updates need of the machine. */
@@ -289,7 +290,7 @@ export class Updates {
     const window = this.#window()
     if (window === null) return false
     const isRested = this.#triedMs === undefined || nowMs - this.#triedMs >= limits.retryMs
-    return isRested && isWithin(window, minuteOfDay())
+    return isRested && isWithinHours(window, minuteOfDay())
   }
 
   /** In which the newest will be applied. */
@@ -306,13 +307,3 @@ const BUSY = 'an update is running already'
 const CUT = 'it was cut off; it is ended when this machine starts next, or with the next update'
 const ABSENT =
   'There is no update service on this machine to ask: systemctl enable --now plantroom-update.socket. Until then plantroom update does it, as root.'
-
-/** @param window HH:MM-HH:MM, over midnight too; as long as a day where both are the same */
-export function isWithin(window: string, minute: number): boolean {
-  const [from = 0, until = 0] = window.split('-').map((text) => {
-    const [hours = 0, minutes = 0] = text.split(':').map(Number)
-    return 60 * hours + minutes
-  })
-  const after = (to: number) => (to - from + 1440) % 1440
-  return from === until || after(minute) < after(until)
-}

@@ -122,7 +122,7 @@ async function askService(
     reject(
       new Fault(
         'update_unreachable',
-        `the update service of this machine ${what}: look at systemctl status plantroom-update.socket plantroom-update.service`,
+        `the update service of this machine ${what}: look at systemctl status plantroom-update.socket plantroom-update-asked.service`,
         { cause },
       ),
     )

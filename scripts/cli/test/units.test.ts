@@ -91,6 +91,14 @@ t.test('a unit that is new begins as the preset says, and one that is gone is st
   t.match(await place(), [...ALWAYS, 'systemctl try-restart plantroom-new.path'], 'what only waits learns what is new')
 })
 
+t.test('a service of updates that is gone is not stopped: it may be the one that updates', async (t) => {
+  const { give, path, place } = machine(t, { ...FIRST, 'plantroom-update-old.service': READY })
+  await place()
+  give(FIRST)
+  t.same(await place(), ['systemctl disable plantroom-update-old.service', ...ALWAYS])
+  t.notOk(existsSync(path('plantroom-update-old.service')))
+})
+
 t.test('after a cut, or a start that failed, a unit is new once more', async (t) => {
   const { place } = machine(t, FIRST)
   await t.rejects(place('start'), {

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type Test, t } from 'tap'
+import { lockUpdates } from '#kit/release/update-lock.ts'
 import {
   filesOf,
   installRelease,
@@ -189,6 +190,31 @@ t.test('C.roll back of a daemon that does not start the reason is what systemd s
   })
   t.match(readState(state, 'history.json'), { report: { rolled_back: '1.1.0', failed_step: 'restart' } })
   t.equal(await startedVersion(root), '1.0.0')
+})
+
+const hoursFrom = (hour: number) => {
+  const two = (one: number) => String(one % 24).padStart(2, '0')
+  return ['--set', `update.window=${two(hour)}:00-${two(hour + 1)}:00`]
+}
+
+t.test('by the clock it is applied in the hours that are set, and at other times looked for', async (t) => {
+  const { calls, root, run } = await machine(t)
+  const { code, out } = await run('--timed', ...hoursFrom(new Date().getHours() + 2))
+  t.match([code, out], [4, /^\[UPDATE\] 1\.1\.0 is applied between \d\d:00 and \d\d:00\n\[UPDATE\] 1\.1\.0 is there/])
+  t.same(calls(), [])
+  t.match(await run('--timed', '--set', 'update.window=00:00-00:00'), { code: 0, out: /1\.1\.0 runs, in the place/ })
+  t.equal(await startedVersion(root), '1.1.0')
+  t.match(await run('--timed'), { code: 0, out: '[UPDATE] already current, nothing to do\n' })
+})
+
+t.test('by the clock nothing is done, and nothing has failed, while another update runs', async (t) => {
+  const { calls, root, run } = await machine(t)
+  const lock = await lockUpdates(root)
+  t.teardown(() => lock.release())
+  const whole = ['--set', 'update.window=00:00-00:00']
+  t.match(await run('--timed', ...whole), { code: 0, out: '[UPDATE] an update is running already\n' })
+  t.match(await run('--yes'), { code: 'update_running' })
+  t.same(calls(), [])
 })
 
 t.test('what came of it is one JSON object, and the sentences go to standard error', async (t) => {

@@ -3,7 +3,7 @@ import { type Test, t } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { UpdateRun, UpdateTold } from '#kit/pure/update-told.ts'
-import { type Asked, isWithin, type UpdateDesk, type UpdateLimits, Updates } from '../../core/updates.ts'
+import { type Asked, type UpdateDesk, type UpdateLimits, Updates } from '../../core/updates.ts'
 
 type End = NonNullable<UpdateRun['end']>
 
@@ -292,11 +292,4 @@ t.test('a fault of the program in a look is no fault of the machine', async (t) 
   })
   await t.rejects(updates.look(), { code: 'update_unreachable' })
   t.match(updates.view(), { state: 'idle' })
-})
-
-t.test('hours may pass midnight', async (t) => {
-  const at = (window: string) => [0, 90, 180, 239, 240, 1380].filter((minute) => isWithin(window, minute))
-  t.same(at('03:00-04:00'), [180, 239])
-  t.same(at('23:00-02:00'), [0, 90, 1380])
-  t.same(at('05:00-05:00'), [0, 90, 180, 239, 240, 1380])
 })
