@@ -68,7 +68,8 @@ export const blobsTable = Type.Object(
     }),
     access_key: Type.String({
       default: '',
-      pattern: '^[A-Za-z0-9_-]{0,128}$',
+      // Whatever does not end it in the head of a signed request: OpenStack Swift has account:user.
+      pattern: '^[!-+.0-<>-~-]{0,128}$',
       description: 'name of the account, its access key ID',
     }),
     secret_file: Type.String({

@@ -182,7 +182,8 @@ function asker(parts: S3Parts): Asker {
       try {
         return await take(await askOnce(parts, agent, question))
       } catch (error) {
-        if (error instanceof Refused && !error.isPassing) throw error.isMissing ? error : unreachable(parts, error)
+        if (error instanceof Refused && !error.isPassing)
+          throw error.isMissing || error.isPastEnd ? error : unreachable(parts, error)
         if (error instanceof Fault) throw error
         if (left <= 0) throw unreachable(parts, error)
         await new Promise<void>((resolve) => clock.after(backoff.next(), resolve))
@@ -259,6 +260,8 @@ function secretOf(file: string): string {
   }
 }
 
+const OTHER_SIZE = 'The file in the bucket has another size. Publish it again.'
+
 async function readRange(
   ask: Asker,
   parts: S3Parts,
@@ -270,9 +273,10 @@ async function readRange(
       const bytes = Number(incoming.headers['content-length'])
       if (incoming.statusCode === 206 && bytes === end - start + 1) return watched(incoming, parts)
       incoming.destroy()
-      throw new Fault('file_lost', 'The file in the bucket has another size. Publish it again.')
+      throw new Fault('file_lost', OTHER_SIZE)
     })
   } catch (cause) {
+    if (cause instanceof Refused && cause.isPastEnd) throw new Fault('file_lost', OTHER_SIZE, { cause })
     if (!isMissing(cause)) throw cause
     throw new Fault('file_lost', 'The file is gone from the bucket. Publish it again.', { cause })
   }
@@ -307,11 +311,14 @@ class Refused extends Error {
   /** It may go another time. */
   readonly isPassing: boolean
   readonly isMissing: boolean
+  /** It is there, and ends before the range that was asked for begins. */
+  readonly isPastEnd: boolean
 
   constructor(status: number, { Code = '', Message = '' }: Fields) {
     super(`the S3 server answered ${status} ${Code} ${Message}`.trim())
     this.isPassing = status === 429 || (status >= 500 && status !== 501) || status === 200
     this.isMissing = status === 404 && Code !== 'NoSuchBucket'
+    this.isPastEnd = status === 416
   }
 }
 

@@ -162,6 +162,20 @@ for (const [kind, placeOf] of [
 
 // What a server on the network does.
 
+t.test('a file of the bucket that somebody has cut is lost, wherever it is read', async (t) => {
+  const place = await bucketOf(t)
+  const opened = await place.open()
+  const { file } = await kept(opened, small)
+  for (const object of place.server.objects.values()) object.bytes = object.bytes.subarray(0, 500)
+  for (const [start, end] of [
+    [0, 999],
+    [400, 999],
+    [500, 999],
+    [700, 999],
+  ] as const)
+    await t.rejects(opened.blobs.read(file, { start, end }), { code: 'file_lost', message: /another size/ }, `${start}`)
+})
+
 t.test('errors that pass are tried again, also where the answer to what was done is lost', async (t) => {
   for (const fault of [503, 500, 429, 'cut', 'answer, then cut'] as const) {
     const place = await bucketOf(t)

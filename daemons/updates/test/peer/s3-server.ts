@@ -10,7 +10,7 @@ import { buffer } from 'node:stream/consumers'
 import type { Owner } from '#kit/test/running-daemon.ts'
 
 export const ACCOUNT = {
-  accessKey: 'AKIDEXAMPLE',
+  accessKey: 'example:AKID.1',
   secret: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY',
   region: 'eu-test-1',
 }
