@@ -220,6 +220,25 @@ good_after_bad() {
   echo "1.6.0 took $longest ms away" >>/run/times
   return "$code"
 }
+in_hours() { sed -i '/^window/d' /etc/plantroom/update.toml && printf 'window = "%s"\n' "$1" >>/etc/plantroom/update.toml; }
+by_the_clock() {
+  local code
+  publish 1.6.1 --no-installer && in_hours "$(date --date='3 hours' +%H:00)-$(date --date='4 hours' +%H:00)" \
+    && systemctl start plantroom-update-timed && runs 1.6.0 && in_hours 00:00-00:00 && systemctl start plantroom-update-timed \
+    && runs 1.6.1 && knows_its_state
+  code=$?
+  journalctl --no-pager --quiet --output=cat --unit plantroom-update-timed
+  return "$code"
+}
+has_one_sandbox() {
+  local name
+  for name in asked timed settle undo; do
+    systemctl show --property=DropInPaths "plantroom-update-$name" | tee /run/said
+    grep --quiet 'plantroom-update-.service.d/sandbox.conf' /run/said || return 1
+  done
+  ! systemctl is-enabled plantroom-update.timer && systemctl start plantroom-update.timer && systemctl list-timers --no-pager \
+    && systemctl is-active plantroom-update.timer && systemctl stop plantroom-update.timer
+}
 # Node itself is the same one, under another version: the program of the release looks for it by its name.
 readonly other_node=/opt/plantroom/runtime/node-99.0.0
 wants_another_node() {
@@ -253,6 +272,8 @@ promise 'one that eats memory is taken back' eats_memory
 promise 'one that migrates its state and then fails is taken back, and its data with it' migrates_and_fails
 promise 'an update whose power was cut is ended at the start of the machine' cut_off
 promise 'a good release goes through after all of them' good_after_bad
+promise 'by the clock a release is applied in the hours that are set, and not before' by_the_clock
+promise 'the services of updates have one sandbox, and the timer is for somebody to enable' has_one_sandbox
 promise 'a release whose Node cannot be had runs on the one that is there' goes_on_without_its_node
 promise 'the next release brings that Node, out of its installer' brings_its_node
 sed 's/^/        /' /run/times
