@@ -92,7 +92,7 @@ export async function install({ admin, folder, heard, name, server }: Wish, undo
     press()
     return updating
   }
-  serveButton(places, byButton).catch(done)
+  serveButton(places, byButton).catch((error) => heard(`the button of its page does nothing: ${error.message}`))
   return {
     ...{ url, id, look, version, pressed, awayMs: systemd.awayMs },
     update: async (to) => (applying === undefined && (await version()) === to ? undefined : await update()),
@@ -182,11 +182,11 @@ async function serveButton({ button, told }: Places, perform: (task: AskedTask) 
     async perform(task, onBegun) {
       const before = await begunAt(told)
       const performing = perform(task)
-      const ended = performing.then(done, done)
       let isOver = false
-      void ended.then(() => {
+      const end = () => {
         isOver = true
-      })
+      }
+      void performing.then(end, end)
       while (!isOver && (await begunAt(told)) === before) await sleep(BEGUN_MS)
       const at = await begunAt(told)
       if (at !== undefined && at !== before) onBegun(at)

@@ -2,6 +2,7 @@
  * Stands for systemd in the folder of an installation: runs its one daemon, and a `systemctl` that is found before the
  * machine's own asks here.
  */
+import { once } from 'node:events'
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -77,6 +78,7 @@ export async function openSystemd(unit: Unit, undo: Undo): Promise<OwnSystemd> {
     )
   })
   server.listen(socket)
+  await once(server, 'listening')
   undo.push(() => void server.close())
   return { programs, start, awayMs: () => awayMs }
 }

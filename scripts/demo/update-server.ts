@@ -107,7 +107,9 @@ export async function runPlantroom({ env, file, heard, words }: Call, undo: Undo
   const child = spawn(file, words, { stdio: ['ignore', 'pipe', 'pipe'], detached: true, env })
   const ended = once(child, 'close')
   undo.push(async () => {
-    child.kill('SIGTERM')
+    if (child.exitCode !== null || child.signalCode !== null) return
+    // The whole group: an update has programs of its own that work for it.
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
     await ended
   })
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
