@@ -200,8 +200,8 @@ function releasesOf(
     ...{ clock, keeper: store.keeper, records: store.stored.release, most: config.releases.max },
     rollout: { haltPercent: config.releases.halt_percent, haltReports: config.releases.halt_reports },
     installations: () => registry.list(),
-    onGone(version, gone) {
-      for (const one of transfers) one.endOf(version)
+    onGone(release, gone) {
+      for (const one of transfers) one.endOf(release)
       for (const file of gone) onGone(file)
     },
     onUnhalted: (version) => ledger.clear('release_halted', version),

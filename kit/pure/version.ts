@@ -42,7 +42,11 @@ function versionOf(text: string) {
   return version
 }
 
-/** The name under which an update server files a release. */
-export function releaseFileName(kind: 'update' | 'installer', version: string): string {
+/**
+ * The name under which an update server files a release.
+ * @param compatible of an image: the kind of board that it is for
+ */
+export function releaseFileName(kind: 'update' | 'installer' | 'image', version: string, compatible?: string): string {
+  if (kind === 'image') return `${compatible}-${version}.img.enc`
   return `plantroom-${version}${kind === 'update' ? '.tar.gz.enc' : '.run'}`
 }

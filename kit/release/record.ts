@@ -9,12 +9,18 @@ import { compareVersions, isVersion } from '../pure/version.ts'
 import { followRoots, proveRoot, type Root, type SignedRoot, signedRoot } from './root.ts'
 import { countSigners, instant, readSignedText, signedSchema, signText, textOfSigned } from './signed.ts'
 
-/** What a release is: an archive that a running Plantroom applies, or a program that installs it anew. */
-export type ReleaseKind = 'update' | 'installer'
+/**
+ * What a release is: an archive that a running Plantroom applies, a program that installs it anew, or a firmware image
+ * that a board installs.
+ */
+export type ReleaseKind = 'update' | 'installer' | 'image'
 
 const strict = { additionalProperties: false }
 const sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' })
 const version = Type.Refine(Type.String({ maxLength: 64 }), isVersion)
+
+/** A kind of board, as firmware images name it. */
+export const compatibleName = Type.String({ pattern: '^[A-Za-z0-9._-]{1,64}$' })
 
 const record = Type.Object(
   {
@@ -25,11 +31,13 @@ const record = Type.Object(
     min_from: Type.Union([version, Type.Null()]),
     /** The kind of machine, as Debian names it; null for any. */
     arch: Type.Union([Type.Literal('amd64'), Type.Literal('arm64'), Type.Null()]),
-    /** Bytes of the file as it is published: of an update, of the container. */
+    /** Of an image: the kind of board that it is for. */
+    compatible: Type.Optional(compatibleName),
+    /** Bytes of the file as it is published: of an update or an image, of the container. */
     size: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
     /** Of that file. The container's own header names the SHA-256 of its content, so this fixes both. */
     sha256,
-    /** The bundle hash: of the manifest of the files in it. */
+    /** The bundle hash: of the manifest of the files in it; of an image, of the image itself. */
     bundle: sha256,
     security_fix: Type.Boolean(),
     issued_at: instant,
@@ -90,6 +98,8 @@ export interface Machine {
   arch: string
   /** What runs. */
   version: string
+  /** Of a board that takes images: which kind of board it is. */
+  compatible?: string
   /** Undefined where the clock is not known to be right, such as on a board without a battery before it is synchronised. */
   nowAt: number | undefined
 }
@@ -126,7 +136,7 @@ export function followRelease(trust: Trust, { roots }: Release): Trust {
  * @param offered undefined if the update has no record; its roots have been followed
  * @returns what to remember from now on, whether or not the release is applied; undefined if no root is pinned
  * @throws Fault `release_unsigned`, `release_untrusted`, `root_expired`, `release_expired`, `release_replayed`,
- * `release_wrong_arch`, `release_too_far`
+ * `release_wrong_arch`, `release_wrong_board`, `release_too_far`
  */
 export function proveRelease(
   trust: Trust | undefined,
@@ -142,6 +152,11 @@ export function proveRelease(
   if (trust) proveSigned(trust, kind, offered, machine.nowAt)
   if (signed.arch !== null && signed.arch !== machine.arch)
     throw new Fault('release_wrong_arch', `the ${kind} is for ${signed.arch}, and this machine is ${machine.arch}`)
+  if (kind === 'image' && signed.compatible !== machine.compatible)
+    throw new Fault(
+      'release_wrong_board',
+      `the image is for ${signed.compatible ?? 'no kind of board'}, and this board is ${machine.compatible}`,
+    )
   if (signed.min_from !== null && compareVersions(machine.version, signed.min_from) < 0)
     throw new Fault(
       'release_too_far',

@@ -123,7 +123,7 @@ function downloadRoute({ artifacts, files, registry, shareOf, transfers }: Artif
       const { id } = requireInstallation(registry, ask, ask.body)
       const record = artifacts.require(artifactType(ask.params.type), ask.params.filename)
       const receiver = { share: shareOf(ask.remoteAddress), installation: id }
-      return await sendFile({ ...record, version: '' }, { ask, files, isOffloaded: false, transfers, receiver })
+      return await sendFile({ ...record, release: '' }, { ask, files, isOffloaded: false, transfers, receiver })
     },
   })
 }

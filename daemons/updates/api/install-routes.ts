@@ -73,7 +73,7 @@ function installerRoute({ files, isOffloaded, releases, shareOf, transfers }: In
         throw new Fault('bad_version', 'The version is no semantic version, expected one such as 1.4.0.')
       const receiver = { share: shareOf(remoteAddress) }
       return await sendFile(
-        { ...releases.requireInstaller(version), version },
+        { ...releases.requireInstaller(version), release: version },
         { ask, files, isOffloaded, transfers, receiver },
       )
     },

@@ -10,6 +10,7 @@ import {
   installationStates,
   outcomes,
   type ReleaseRecord,
+  releaseKey,
   releaseStates,
 } from '../core/ports.ts'
 import type { Registry } from '../core/registry/registry.ts'
@@ -35,6 +36,7 @@ const installation = object({
   ...{ id: text, state: Type.Enum([...installationStates]), name: orNull(text), channel: orNull(channel) },
   ...{ asked_channel: orNull(channel), version: orNull(text), build: orNull(text), arch: orNull(text) },
   ...{ registered_at: instant, registered_from: text, last_seen_at: instant, address: text },
+  compatible: orNull(Type.String({ description: 'kind of board, of one that takes images' })),
   offered: orNull(Type.String({ description: 'version that it would be offered now' })),
   updates: Type.Array(delivery, { description: 'what became of versions here, the newest last' }),
 })
@@ -47,8 +49,8 @@ const wanted = Type.Object(
     ),
     release: Type.Optional(
       Type.String({
-        maxLength: 64,
-        description: 'only those that fetched this version, or reported what came of it',
+        maxLength: 129,
+        description: 'only those that fetched the release of this id, or reported what came of it',
       }),
     ),
     limit: Type.Integer({ default: 500, minimum: 1, maximum: 5000 }),
@@ -130,8 +132,8 @@ function inOrder(all: readonly InstallationRecord[]): InstallationRecord[] {
   return [...waiting, ...others]
 }
 
-function hasMet({ deliveries }: InstallationRecord, version: string): boolean {
-  return deliveries.some((one) => one.version === version)
+function hasMet({ compatible, deliveries }: InstallationRecord, release: string): boolean {
+  return deliveries.some(({ version }) => releaseKey({ version, compatible }) === release)
 }
 
 function isMeant({ address, id: own, name, version }: InstallationRecord, q: string | undefined): boolean {
@@ -145,6 +147,7 @@ function installationView(record: InstallationRecord, releases: Releases): Stati
   return {
     ...{ id: named, state, name, channel: own, asked_channel: record.askedChannel, version, build, arch, address },
     ...{ registered_at: record.registeredAt, registered_from: record.registeredFrom, last_seen_at: record.seenAt },
+    compatible: record.compatible ?? null,
     offered: releases.latestFor(record)?.version ?? null,
     updates: record.deliveries.map((one) => ({
       ...{ version: one.version, fetched_at: one.fetchedAt, outcome: one.outcome },
@@ -158,13 +161,15 @@ const file = object({
   signed: yesNo,
 })
 const release = object({
+  id: Type.String({ description: 'what names it in paths: its version, of an image with @ and its kind of board' }),
+  compatible: orNull(Type.String({ description: 'of an image: the kind of board that it is for' })),
   ...{ version: text, state: Type.Enum([...releaseStates]), channel, percent: count, hold: yesNo },
   ...{ min_from: orNull(text), arch: orNull(text), update: orNull(file), installer: orNull(file) },
   ...{ fetched: count, applied: count, failed: count },
 })
 
 export function panelReleaseRoutes({ publishing, recorder, releases }: Omit<PanelReleaseParts, 'registry'>): Route[] {
-  const params = Type.Object({ version: Type.String({ maxLength: 64 }) })
+  const params = Type.Object({ id: Type.String({ maxLength: 129 }) })
   return [
     route({
       method: 'GET',
@@ -174,28 +179,13 @@ export function panelReleaseRoutes({ publishing, recorder, releases }: Omit<Pane
       reply: object({ updates: Type.Array(release) }),
       handle() {
         const counts = releases.counts()
-        return { updates: releases.list().map((one) => releaseView(one, counts.get(one.version))) }
+        return { updates: releases.list().map((one) => releaseView(one, counts.get(releaseKey(one)))) }
       },
     }),
-    route({
-      method: 'GET',
-      path: '/admin/api/uploads',
-      who: 'admin',
-      summary: 'What is being published now, and how far it is',
-      reply: object({
-        uploads: Type.Array(
-          object({ kind: text, version: text, bytes: count, size: orNull(count), started_at: instant }),
-        ),
-      }),
-      handle: () => ({
-        uploads: publishing.uploads().map(({ bytes, kind, lengthBytes: size = null, startedAt, version }) => ({
-          ...{ kind, version, bytes, size, started_at: startedAt },
-        })),
-      }),
-    }),
+    uploadsRoute(publishing),
     route({
       method: 'PATCH',
-      path: '/admin/api/updates/:version',
+      path: '/admin/api/updates/:id',
       who: 'admin',
       summary: 'Withdraw a release or offer it again, hold everybody at it, give it a share or a channel',
       params,
@@ -211,31 +201,60 @@ export function panelReleaseRoutes({ publishing, recorder, releases }: Omit<Pane
       ),
       reply: release,
       async handle(ask) {
-        const { version } = ask.params
-        const changed = await releases.change(version, ask.body)
-        await recorder.changed(ask, 'release changed', version, ask.body)
-        return releaseView(changed, releases.counts().get(version))
+        const { id: key } = ask.params
+        const changed = await releases.change(key, ask.body)
+        await recorder.changed(ask, 'release changed', key, ask.body)
+        return releaseView(changed, releases.counts().get(key))
       },
     }),
     route({
       method: 'DELETE',
-      path: '/admin/api/updates/:version',
+      path: '/admin/api/updates/:id',
       who: 'admin',
       status: 204,
       summary: 'Delete a release with its files; a later request for it is answered 410',
       params,
       async handle(ask) {
-        await releases.remove(ask.params.version)
-        await recorder.changed(ask, 'release deleted', ask.params.version)
+        await releases.remove(ask.params.id)
+        await recorder.changed(ask, 'release deleted', ask.params.id)
       },
     }),
   ]
+}
+
+function uploadsRoute(publishing: PanelReleaseParts['publishing']): Route {
+  return route({
+    method: 'GET',
+    path: '/admin/api/uploads',
+    who: 'admin',
+    summary: 'What is being published now, and how far it is',
+    reply: object({
+      uploads: Type.Array(
+        object({
+          kind: text,
+          version: text,
+          compatible: orNull(text),
+          bytes: count,
+          size: orNull(count),
+          started_at: instant,
+        }),
+      ),
+    }),
+    handle: () => ({
+      uploads: publishing
+        .uploads()
+        .map(({ bytes, compatible = null, kind, lengthBytes: size = null, startedAt, version }) => ({
+          ...{ kind, version, compatible, bytes, size, started_at: startedAt },
+        })),
+    }),
+  })
 }
 
 function releaseView(record: ReleaseRecord, counts: ReleaseCounts | undefined): Static<typeof release> {
   const { arch, channel: own, installer, isHeld, minFrom, percent, state, update, version } = record
   const { applied, failed, fetched } = counts ?? { applied: 0, failed: 0, fetched: 0 }
   return {
+    ...{ id: releaseKey(record), compatible: record.compatible ?? null },
     ...{ version, state, channel: own, percent, hold: isHeld, min_from: minFrom, arch, fetched, applied, failed },
     ...{ update: update && fileView(update), installer: installer && fileView(installer) },
   }

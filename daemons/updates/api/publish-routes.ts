@@ -1,12 +1,14 @@
 /** Routes of publishers: an update or an installer, as its bytes or in a form around them. */
 import type { IncomingHttpHeaders } from 'node:http'
+import { Value } from 'typebox/value'
 import { type Ask, count, object, orNull, type Route, text, type Upload, uploadRoute } from '#kit/http/route.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { isVersion } from '#kit/pure/version.ts'
 import type { Recorder } from '#kit/records/records.ts'
-import type { SignedRelease } from '../core/ports.ts'
-import type { Publishing, PublishWish } from '../core/releases/publishing.ts'
+import { compatibleName } from '#kit/release/record.ts'
+import { releaseKey, type SignedRelease } from '../core/ports.ts'
+import { type Publishing, type PublishWish, packageOf } from '../core/releases/publishing.ts'
 import { boundaryOf, fileOfForm } from '../wire/multipart.ts'
 
 /** What a form adds around its file. */
@@ -27,6 +29,7 @@ export function publishRoutes(parts: PublishRouteParts): Route[] {
   return [
     publishRoute(parts, 'update', 'an update (.tar.gz.enc), with its key in X-Svc-Encryption-Key'),
     publishRoute(parts, 'installer', 'an installer (.run)'),
+    publishRoute(parts, 'image', 'a firmware image, encrypted as updates are, for the boards of X-Svc-Compatible'),
   ]
 }
 
@@ -46,18 +49,19 @@ function publishRoute(parts: PublishRouteParts, kind: PublishWish['kind'], what:
         log.warning('publish failed', { kind, version: wish.version, fault })
         throw fault
       })
-      const filed = release[kind]
+      const filed = packageOf(release, kind)
       if (!filed) throw new TypeError('what was published is gone')
       const { bundleHash, checksum, filename, sizeBytes } = filed
       const facts = {
         kind,
         version: release.version,
+        ...(release.compatible !== undefined && { compatible: release.compatible }),
         filename,
         checksum,
         bundleHash: bundleHash ? 'recorded' : 'missing',
       }
       log.notice(isNew ? 'published' : 'published again', facts)
-      if (isNew) await recorder.changed(ask, `${kind} published`, release.version, { checksum, bundleHash })
+      if (isNew) await recorder.changed(ask, `${kind} published`, releaseKey(release), { checksum, bundleHash })
       return { filename, version: release.version, checksum, size: sizeBytes, bundle_hash: bundleHash }
     },
   })
@@ -85,8 +89,8 @@ function wishOf(
   if (typeof version !== 'string' || !isVersion(version))
     throw new Fault('bad_version', 'X-Svc-Version is no semantic version, expected one such as 1.4.0.')
   const bundleHash = hashIn(headers, 'x-svc-bundle-hash')
-  const encryptionKey = kind === 'update' ? hashIn(headers, 'x-svc-encryption-key') : undefined
-  if (kind === 'update' && encryptionKey === undefined)
+  const encryptionKey = kind === 'installer' ? undefined : hashIn(headers, 'x-svc-encryption-key')
+  if (kind !== 'installer' && encryptionKey === undefined)
     throw new Fault('bad_upload', 'X-Svc-Encryption-Key is missing: the key of the archive, 64 hex digits.')
   const sent = headers['x-svc-release']
   if (sent !== undefined && (typeof sent !== 'string' || !BASE_64.test(sent)))
@@ -96,11 +100,23 @@ function wishOf(
     throw new Fault('checksum_mismatch', `The signed record is of version ${signed.says.version}, not of ${version}.`)
   if (signed?.says.bundleHash && bundleHash !== undefined && signed.says.bundleHash !== bundleHash)
     throw new Fault('checksum_mismatch', 'The bundle hash of the signed record is not that of X-Svc-Bundle-Hash.')
+  const compatible = kind === 'image' ? boardIn(headers) : undefined
+  if (signed && signed.says.compatible !== compatible)
+    throw new Fault(
+      'checksum_mismatch',
+      `The signed record is for ${signed.says.compatible ?? 'no kind of board'}, not for ${compatible ?? 'all machines'}.`,
+    )
   return {
-    ...{ kind, version, encryptionKey, signed },
+    ...{ kind, version, compatible, encryptionKey, signed },
     bundleHash: bundleHash ?? signed?.says.bundleHash ?? null,
     checksum: hashIn(headers, 'x-svc-checksum'),
   }
+}
+
+/** @throws Fault `bad_upload` */
+function boardIn({ 'x-svc-compatible': value }: IncomingHttpHeaders): string {
+  if (Value.Check(compatibleName, value)) return value
+  throw new Fault('bad_upload', 'X-Svc-Compatible is missing, or no kind of board: letters, digits, ".", "_" and "-".')
 }
 
 /** @throws Fault `bad_upload` */

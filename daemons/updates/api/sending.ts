@@ -12,8 +12,8 @@ interface Sendable {
   checksum: string
   sizeBytes: number
   filename: string
-  /** The release that it belongs to: the transfer ends with it. */
-  version: string
+  /** What names the release that it belongs to: the transfer ends with it. */
+  release: string
 }
 
 interface Sending {
@@ -32,7 +32,7 @@ const OFFLOADED = '/plantroom-releases/'
 
 /** @throws Fault `too_many_downloads`, `file_lost` */
 export async function sendFile(sendable: Sendable, by: Sending): Promise<Reply> {
-  const { checksum, filename, sizeBytes, version } = sendable
+  const { checksum, filename, release, sizeBytes } = sendable
   const { headers } = by.ask
   const etag = `"${checksum}"`
   const asked = { range: headers.range, ifRange: headers['if-range']?.toString() }
@@ -56,7 +56,7 @@ export async function sendFile(sendable: Sendable, by: Sending): Promise<Reply> 
     throw fault
   })
   const body = new WrittenBody(async (writing) => {
-    await sendAll(file, { transfer, version, lengthBytes: end - start + 1 }, writing)
+    await sendAll(file, { transfer, release, lengthBytes: end - start + 1 }, writing)
     if (end === sizeBytes - 1) by.onSent?.()
   })
   return new Reply(range ? 206 : 200, body, {
@@ -70,11 +70,11 @@ export async function sendFile(sendable: Sendable, by: Sending): Promise<Reply> 
 /** One buffer for all of it: a new one for each piece cost two thirds of what a download takes of the processor. */
 async function sendAll(
   file: Outgoing,
-  { lengthBytes, transfer, version }: { lengthBytes: number; transfer: Transfer; version: string },
+  { lengthBytes, release, transfer }: { lengthBytes: number; transfer: Transfer; release: string },
   writing: Writing,
 ): Promise<void> {
   try {
-    transfer.sends(version, () => writing.cut())
+    transfer.sends(release, () => writing.cut())
     const piece = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, lengthBytes))
     for (let left = lengthBytes; left > 0; ) {
       const bytes = await file.read(piece)

@@ -4,6 +4,7 @@ import type { Clock } from '#kit/clock.ts'
 import { rootCertificateRoute } from '#kit/http/certificate-route.ts'
 import { count, instant, object, type Route, route, text, yesNo } from '#kit/http/route.ts'
 import type { LateAuthority } from '#kit/net/own-authority.ts'
+import { releaseKey } from '../core/ports.ts'
 import type { Registry } from '../core/registry/registry.ts'
 import type { Releases } from '../core/releases/releases.ts'
 
@@ -57,7 +58,7 @@ export function systemRoutes(parts: SystemRouteParts): Route[] {
         return {
           installations: parts.registry.counts(),
           releases: all.length,
-          halted: all.filter(({ state }) => state === 'halted').map((release) => release.version),
+          halted: all.filter(({ state }) => state === 'halted').map(releaseKey),
           downloads: parts.downloads(),
           disk: await parts.disk(),
           updateKeySet: parts.isUpdateKeySet(),

@@ -1,9 +1,18 @@
 /** Routes of installations: whether there is an update, and its archive. */
 import { type Static, Type } from 'typebox'
+import { fieldsFault } from '#kit/http/check.ts'
 import { type Ask, count, object, orNull, type Route, route, text } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { compareVersions, isVersion } from '#kit/pure/version.ts'
-import { type Blobs, channels, type InstallationRecord, type ReleaseRecord, type UpdatePackage } from '../core/ports.ts'
+import { compatibleName } from '#kit/release/record.ts'
+import {
+  type Blobs,
+  channels,
+  type InstallationRecord,
+  type ReleaseRecord,
+  releaseKey,
+  type UpdatePackage,
+} from '../core/ports.ts'
 import type { Registry, Report } from '../core/registry/registry.ts'
 import type { Releases } from '../core/releases/releases.ts'
 import type { Transfers } from '../core/releases/transfers.ts'
@@ -48,10 +57,17 @@ const facts = Type.Object(
   { ...open, description: 'what came of updates since the last question' },
 )
 
+/** What a board says that takes images; one that says nothing is offered updates. */
+const ofKind = {
+  kind: Type.Optional(Type.Enum(['update', 'image'], { description: 'update, or image: the firmware of a board' })),
+  compatible: Type.Optional({ ...compatibleName, description: 'kind of board that an image has to be for' }),
+}
+
 const checkBody = Type.Object(
   {
     ...{ installation_id: installationId, version, build: Type.Optional(short), arch: Type.Optional(short) },
     channel: Type.Optional(Type.Enum([...channels])),
+    ...ofKind,
     facts: Type.Optional(facts),
   },
   open,
@@ -65,6 +81,8 @@ const newer = object({
   bundle_hash: orNull(text),
   release: orNull(Type.String({ description: 'signed release record, base64' })),
   window: Type.Optional(Type.String({ description: 'hours in which to apply it, HH:MM-HH:MM' })),
+  kind: Type.Optional(Type.Literal('image', { description: 'of an image alone' })),
+  compatible: Type.Optional(Type.String({ description: 'of an image: the kind of board that it is for' })),
 })
 
 export function updateRoutes(parts: UpdateRouteParts): Route[] {
@@ -86,18 +104,18 @@ function checkRoute({ registry, releases, window }: UpdateRouteParts): Route {
       const given = installationIdOf(headers, body)
       // One that was published is one, and most run one that was.
       if (releases.get(own) === undefined && !isVersion(own)) throw badVersion()
-      const installation = registry.require(given, remoteAddress, { version: own, arch, build, channel })
+      const compatible = compatibleOf(body)
+      const installation = registry.require(given, remoteAddress, { version: own, arch, build, channel, compatible })
       if (said === undefined) return offerTo(installation, own)
-      return take(installation.id, reportsOf(said)).then(() =>
-        offerTo(registry.get(installation.id) ?? installation, own),
-      )
+      return take(installation, reportsOf(said)).then(() => offerTo(registry.get(installation.id) ?? installation, own))
     },
   })
 
-  async function take(id: string, reports: readonly Report[]): Promise<void> {
+  async function take({ compatible, id }: InstallationRecord, reports: readonly Report[]): Promise<void> {
     for (const report of reports) {
-      if (releases.get(report.version) === undefined || !(await registry.report(id, report))) continue
-      if (report.outcome !== 'applied') await releases.judge(report.version)
+      const key = releaseKey({ version: report.version, compatible })
+      if (releases.get(key) === undefined || !(await registry.report(id, report))) continue
+      if (report.outcome !== 'applied') await releases.judge(key)
     }
   }
 
@@ -109,12 +127,20 @@ function checkRoute({ registry, releases, window }: UpdateRouteParts): Route {
   }
 }
 
-function offer({ version: offered }: ReleaseRecord, update: UpdatePackage, window: string) {
+/** @throws Fault `bad_fields` */
+function compatibleOf({ compatible, kind }: { compatible?: string; kind?: string }): string | undefined {
+  if (kind !== 'image') return undefined
+  if (compatible !== undefined) return compatible
+  throw fieldsFault([{ field: 'compatible', message: 'Whoever asks for an image says which kind of board it is for.' }])
+}
+
+function offer({ compatible, version: offered }: ReleaseRecord, update: UpdatePackage, window: string) {
   return {
     ...{ update: true, version: offered, filename: update.filename, size: update.sizeBytes },
     ...{ checksum: update.checksum, encryption_key: update.encryptionKey },
     ...{ bundle_hash: update.bundleHash, release: update.signed },
     ...(window !== '' && { window }),
+    ...(compatible !== undefined && { kind: 'image', compatible }),
   }
 }
 
@@ -134,8 +160,8 @@ function pullRoute(parts: UpdateRouteParts): Route {
     method: 'POST',
     path: '/pull_update',
     who: 'anyone',
-    summary: 'The archive of a version, by default of the one that is offered; Range and If-Range work',
-    body: Type.Object({ installation_id: installationId, version: Type.Optional(version) }, open),
+    summary: 'The archive, or the image, of a version, by default of the one that is offered; Range and If-Range work',
+    body: Type.Object({ installation_id: installationId, version: Type.Optional(version), ...ofKind }, open),
     replyType: 'application/octet-stream',
     partial: true,
     async handle(ask) {
@@ -144,10 +170,15 @@ function pullRoute(parts: UpdateRouteParts): Route {
       if (body.version !== undefined && !isVersion(body.version)) throw badVersion()
       const installation = registry.require(given, remoteAddress)
       const { id } = installation
-      const wanted = body.version ?? releases.latestFor(installation)?.version
+      const compatible = compatibleOf(body)
+      // Another server may have been told of its kind, and has not written it yet.
+      const { compatible: _, ...others } = installation
+      const asked = compatible === undefined ? others : { ...others, compatible }
+      const wanted = body.version ?? releases.latestFor(asked)?.version
       if (wanted === undefined) throw new Fault('no_update', 'There is no update for this installation.')
+      const key = releaseKey({ version: wanted, compatible })
       return await sendFile(
-        { ...releases.requireUpdate(wanted), version: wanted },
+        { ...releases.requireUpdate(key), release: key },
         {
           ...{ ask, files, isOffloaded, transfers },
           receiver: { share: shareOf(remoteAddress), installation: id },

@@ -51,6 +51,8 @@ export const installationRecord = Type.Object(
     build: orNull(text),
     arch: orNull(text),
     askedChannel: orNull(channel),
+    /** Of a board that takes images: which kind of board it is. */
+    compatible: Type.Optional(text),
     /** The newest last. */
     deliveries: Type.Array(delivery),
   },
@@ -81,6 +83,8 @@ export const releaseStates = ['offered', 'halted', 'withdrawn', 'deleted'] as co
 export const releaseRecord = Type.Object(
   {
     version: text,
+    /** Of an image: the kind of board that it is for. Nobody else is offered it. */
+    compatible: Type.Optional(text),
     state: Type.Enum([...releaseStates]),
     channel,
     /** Of the installations that are offered it. */
@@ -91,12 +95,21 @@ export const releaseRecord = Type.Object(
     countsFrom: instant,
     minFrom: orNull(text),
     arch: orNull(text),
+    /** What installations fetch: the archive, or the image. */
     update: orNull(updateRecord),
     installer: orNull(installerRecord),
   },
   strict,
 )
 export type ReleaseRecord = Static<typeof releaseRecord>
+
+/**
+ * What names a release: its version, of an image with the kind of board behind it, since each kind has versions of its
+ * own. Neither may have an `@` in it.
+ */
+export function releaseKey({ compatible, version }: { version: string; compatible?: string | undefined }): string {
+  return compatible === undefined ? version : `${version}@${compatible}`
+}
 
 export const artifactTypes = ['command_set', 'web_service', 'database_artifact'] as const
 export type ArtifactType = (typeof artifactTypes)[number]
@@ -235,6 +248,8 @@ export interface SignedRelease {
   bundleHash: string | null
   minFrom: string | null
   arch: string | null
+  /** Of an image. */
+  compatible?: string | undefined
 }
 
 /** A signature as a shell script can prove it with openssl; all of it base64. */

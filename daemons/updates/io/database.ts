@@ -15,7 +15,8 @@ export const DATABASE_FILE = 'updates.db'
 
 /** Marks our files: `PLUP`. */
 const APPLICATION_ID = 0x504c5550
-const SCHEMA_VERSION = 1
+/** 2: releases and installations may have a kind of board. What was there before needs no change. */
+const SCHEMA_VERSION = 2
 
 export interface UpdatesDatabase {
   keeper: Keeper

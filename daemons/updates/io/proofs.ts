@@ -1,7 +1,7 @@
 /** Proves what is published: that an archive opens with its key, and who signed its record. */
 import { Fault } from '#kit/pure/fault.ts'
 import { createContainerReader } from '#kit/release/container.ts'
-import { type Release, readRelease } from '#kit/release/record.ts'
+import { type Release, type ReleaseKind, readRelease } from '#kit/release/record.ts'
 import { countSigners, signedBytes } from '#kit/release/signed.ts'
 import type { ArchiveProof, SignatureProof, SignedRelease } from '../core/ports.ts'
 
@@ -29,7 +29,7 @@ function release({ buffer, byteLength }: Uint8Array): void {
  * @param text base64
  * @throws Fault `release_malformed`, `release_untrusted`
  */
-export function readSignedRelease(text: string, kind: 'update' | 'installer'): SignedRelease {
+export function readSignedRelease(text: string, kind: ReleaseKind): SignedRelease {
   const release = readRelease(Buffer.from(text, 'base64'))
   const keys = keysOf(release)
   if (countSigners(kind, release, keys) === 0)
@@ -37,8 +37,8 @@ export function readSignedRelease(text: string, kind: 'update' | 'installer'): S
       'release_untrusted',
       `the record of the ${kind} is signed by no release key of the root that it carries`,
     )
-  const { arch, bundle, min_from: minFrom, sha256, size, version } = release.signed
-  return { version, checksum: sha256, sizeBytes: size, bundleHash: bundle, minFrom, arch }
+  const { arch, bundle, compatible, min_from: minFrom, sha256, size, version } = release.signed
+  return { version, checksum: sha256, sizeBytes: size, bundleHash: bundle, minFrom, arch, compatible }
 }
 
 /** Keys of the newest root; of a record without one, those that signed it. */

@@ -11,6 +11,7 @@ import {
   installationRecord,
   type Keeper,
   type ReleaseRecord,
+  releaseKey,
   releaseRecord,
   sessionRecord,
 } from '../core/ports.ts'
@@ -78,11 +79,7 @@ export function keeperOf(store: RecordStore, seal: Seal): Keeper {
     saveInstallations: (installations) => put(rowsOf('installation', installations, ({ id }) => id)),
     saveReleases: ({ changed, removed }, endedClaim) =>
       put([
-        ...rowsOf(
-          'release',
-          { changed: changed.map((record) => sealed(record, seal)), removed },
-          ({ version }) => version,
-        ),
+        ...rowsOf('release', { changed: changed.map((record) => sealed(record, seal)), removed }, releaseKey),
         ...(endedClaim === undefined ? [] : [{ kind: 'claim', key: endedClaim, record: null }]),
       ]),
     saveArtifact: (record) => put(rowsOf('artifact', { changed: [record], removed: [] }, artifactKey)),
@@ -104,7 +101,7 @@ function rowsOf<Of extends Kind>(
 }
 
 /** Bound to its release: the key of one does not open as that of another. */
-const boundTo = ({ version }: ReleaseRecord) => `release ${version}`
+const boundTo = (record: ReleaseRecord) => `release ${releaseKey(record)}`
 
 function sealed(record: ReleaseRecord, seal: Seal): ReleaseRecord {
   const { update } = record

@@ -45,7 +45,8 @@ export interface SharedStore extends RecordStore {
   close(): Promise<void>
 }
 
-const SCHEMA_VERSION = 1
+/** As that of the file updates.db. */
+const SCHEMA_VERSION = 2
 const CHANNEL = 'plantroom_updates'
 /** Of the locks that all start with: `PLUP`, and which one. */
 const LOCKS = { migration: '1347175760, 1', start: '1347175760, 2' } as const
@@ -109,6 +110,8 @@ async function migrate(connection: Connection, seal: Seal): Promise<void> {
   )
   const [state] = await connection.query('SELECT schema, seal FROM plantroom_updates_store')
   refuseNewer(Number(state?.schema))
+  // Older servers that still run see it with the next change, and end.
+  await connection.query('UPDATE plantroom_updates_store SET schema = $1 WHERE schema < $1', [SCHEMA_VERSION])
   try {
     seal.open(String(state?.seal), SEALED.of)
   } catch (cause) {

@@ -2,7 +2,7 @@
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ReleaseRecord, writeRelease } from '#kit/release/record.ts'
+import { type ReleaseKind, type ReleaseRecord, writeRelease } from '#kit/release/record.ts'
 import { type Root, signRoot } from '#kit/release/root.ts'
 import { publicKeyOf } from '#kit/release/signed.ts'
 import { sealed } from '#kit/test/release/sealed.ts'
@@ -123,7 +123,6 @@ export function signing() {
   }
   return {
     record,
-    sign: (kind: 'update' | 'installer', signed: ReleaseRecord) =>
-      writeRelease(kind, signed, { keys: [key.privateKey], roots }),
+    sign: (kind: ReleaseKind, signed: ReleaseRecord) => writeRelease(kind, signed, { keys: [key.privateKey], roots }),
   }
 }

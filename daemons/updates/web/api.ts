@@ -57,6 +57,8 @@ export interface Installation {
   address: string
   /** Version that it would be offered now. */
   offered: string | null
+  /** Kind of board, of one that takes images. */
+  compatible: string | null
   /** The newest last. */
   updates: readonly Delivery[]
 }
@@ -71,7 +73,7 @@ export interface InstallationList {
 export interface InstallationQuery {
   state?: InstallationState | undefined
   q?: string
-  /** Only those that met this version. */
+  /** Only those that met the release of this id. */
   release?: string
   limit: number
 }
@@ -94,7 +96,11 @@ export interface ReleaseFile {
 }
 
 export interface Release {
+  /** What names it in paths and links. */
+  id: string
   version: string
+  /** Of an image: the kind of board that it is for. */
+  compatible: string | null
   state: ReleaseRecord['state']
   channel: Channel
   percent: number
@@ -111,9 +117,11 @@ export interface Release {
 
 /** What is being published now. */
 export interface Publish {
-  /** `update` or `installer`. */
+  /** `update`, `installer` or `image`. */
   kind: string
   version: string
+  /** Of an image. */
+  compatible: string | null
   bytes: number
   /** Null: its length was not told. */
   size: number | null
@@ -180,9 +188,8 @@ export const installationsApi = {
 export const releasesApi = {
   list: async () => (await call<{ updates: Release[] }>('GET /admin/api/updates')).updates,
   publishes: async () => (await call<{ uploads: Publish[] }>('GET /admin/api/uploads')).uploads,
-  change: (version: string, body: ReleaseBody) =>
-    call<Release>(`PATCH /admin/api/updates/${encodeURIComponent(version)}`, body),
-  remove: (version: string) => call(`DELETE /admin/api/updates/${encodeURIComponent(version)}`),
+  change: (id: string, body: ReleaseBody) => call<Release>(`PATCH /admin/api/updates/${encodeURIComponent(id)}`, body),
+  remove: (id: string) => call(`DELETE /admin/api/updates/${encodeURIComponent(id)}`),
 }
 
 export const artifactsApi = {

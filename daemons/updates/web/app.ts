@@ -35,7 +35,7 @@ const PAGES: readonly Page[] = [
   INSTALLATIONS,
   {
     ...{ word: 'updates', label: texts.updates, key: 'u', icon: 'firmware' },
-    draw: (version) => html`<${ReleasesPage} version=${version} />`,
+    draw: (id) => html`<${ReleasesPage} id=${id} />`,
   },
   {
     ...{ word: 'artifacts', label: texts.artifacts, key: 'a', icon: 'copy' },

@@ -124,6 +124,7 @@ function facts(one: Installation, when: When): VNode {
     [texts.runs, one.version ?? UNKNOWN],
     [texts.build, one.build ?? UNKNOWN],
     [texts.architecture, one.arch ?? UNKNOWN],
+    ...(one.compatible === null ? [] : [[texts.takesImagesFor, one.compatible] as [string, string]]),
     [texts.wouldGet, one.offered === one.version ? texts.nothing : (one.offered ?? texts.nothing)],
     [texts.lastSeen, `${at(one.last_seen_at)}, ${one.address}`],
     [texts.registered, `${at(one.registered_at)}, ${one.registered_from}`],

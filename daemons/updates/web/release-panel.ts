@@ -21,7 +21,7 @@ import {
   releasesApi,
 } from './api.ts'
 import * as texts from './texts.ts'
-import { deliveryText, nameOf, reachText, type When } from './words.ts'
+import { deliveryText, nameOf, reachText, releaseName, type When } from './words.ts'
 
 const LOOK_MS = 5000
 /** Installations that are shown; the list of all can be searched. */
@@ -36,25 +36,26 @@ interface PanelFacts {
 export function ReleasePanel({ again, release }: PanelFacts): VNode {
   const when = { nowMs: daemonNow(), zone: zone.value }
   return html`<div class="stack"><${ReleaseForm} release=${release} again=${again} />
-    <section class="panel" aria-label=${texts.whoMetIt}><header><h2>${texts.whoMetIt}</h2><span class="faint">${reachText(release)}</span></header><${WhoMet} version=${release.version} when=${when} /></section>
-    ${fileOf(texts.updateFile, release.update, when)}${fileOf(texts.installerFile, release.installer, when)}</div>`
+    <section class="panel" aria-label=${texts.whoMetIt}><header><h2>${texts.whoMetIt}</h2><span class="faint">${reachText(release)}</span></header><${WhoMet} release=${release} when=${when} /></section>
+    ${fileOf(release.compatible === null ? texts.updateFile : texts.imageFile, release.update, when)}${fileOf(texts.installerFile, release.installer, when)}</div>`
 }
 
 function ReleaseForm({ again, release }: PanelFacts): VNode {
-  const { version } = release
+  const { id, version } = release
+  const name = releaseName(release)
   const form = useForm({ channel: release.channel, percent: String(release.percent), hold: release.hold }, 'edit')
   async function save(): Promise<void> {
-    await releasesApi.change(version, bodyOf(form))
+    await releasesApi.change(id, bodyOf(form))
     form.settle()
-    toast(texts.releaseIsSaved(version))
+    toast(texts.releaseIsSaved(name))
     await again()
   }
   function submit(event: Event): void {
     event.preventDefault()
     void form.submit(save)
   }
-  return html`<form class="panel" onSubmit=${submit} novalidate aria-label=${version}>
-    <header><h2>${version}</h2><div class="acts"><a class="btn quiet icon" href=${linkTo('updates')} aria-label="Close update">${icon('close')}</a></div></header>
+  return html`<form class="panel" onSubmit=${submit} novalidate aria-label=${name}>
+    <header><h2>${name}</h2><div class="acts"><a class="btn quiet icon" href=${linkTo('updates')} aria-label="Close update">${icon('close')}</a></div></header>
     <div class="in stack">${stateLine(release, again)}
       ${choice({
         form,
@@ -82,19 +83,21 @@ function bodyOf({ isChanged, values }: Form): ReleaseBody {
 }
 
 /** Whether it is offered, and the button that changes it. */
-function stateLine({ state, version }: Release, again: () => Promise<void>): VNode {
+function stateLine(release: Release, again: () => Promise<void>): VNode {
+  const { id, state } = release
+  const name = releaseName(release)
   async function change(body: ReleaseBody, done: string, undo?: ReleaseBody): Promise<void> {
     try {
-      await releasesApi.change(version, body)
-      toast(done, undo && (() => void change(undo, texts.isOfferedAgain(version))))
+      await releasesApi.change(id, body)
+      toast(done, undo && (() => void change(undo, texts.isOfferedAgain(name))))
     } catch (thrown) {
       toast(sentenceOf(thrown))
     }
     await again()
   }
   const offer = () =>
-    void change(state === 'halted' ? { halted: false } : { withdrawn: false }, texts.isOfferedAgain(version))
-  const withdraw = () => void change({ withdrawn: true }, texts.isWithdrawn(version), { withdrawn: false })
+    void change(state === 'halted' ? { halted: false } : { withdrawn: false }, texts.isOfferedAgain(name))
+  const withdraw = () => void change({ withdrawn: true }, texts.isWithdrawn(name), { withdrawn: false })
   const [lit, text] = {
     offered: ['ok', texts.offeredMeans],
     halted: ['fault', texts.haltedHere],
@@ -106,22 +109,23 @@ function stateLine({ state, version }: Release, again: () => Promise<void>): VNo
     ${state === 'withdrawn' ? null : html`<${Act} run=${withdraw}>${texts.withdraw}</${Act}>`}</div></div>`
 }
 
-function removal({ version }: Release, again: () => Promise<void>): VNode {
+function removal(release: Release, again: () => Promise<void>): VNode {
+  const name = releaseName(release)
   const toList = async (): Promise<void> => {
     goTo('updates')
     await again()
   }
-  const remove = () => void doneOrSaid(() => releasesApi.remove(version), toList, texts.isDeleted(version))
-  return html`<${Asked} act=${texts.deleteIt} kind="danger apart" title=${texts.deleteQuestion(version)} text=${texts.deletingMeans} sure=${texts.deleteRelease} keep=${texts.keepRelease} run=${remove} />`
+  const remove = () => void doneOrSaid(() => releasesApi.remove(release.id), toList, texts.isDeleted(name))
+  return html`<${Asked} act=${texts.deleteIt} kind="danger apart" title=${texts.deleteQuestion(name)} text=${texts.deletingMeans} sure=${texts.deleteRelease} keep=${texts.keepRelease} run=${remove} />`
 }
 
 /** Installations that fetched it, and what came of it. */
-function WhoMet({ version, when }: { version: string; when: When }): VNode {
+function WhoMet({ release: { id, version }, when }: { release: Release; when: When }): VNode {
   const [list, setList] = useState<InstallationList | null>(null)
   const { again, refused } = useLook(
-    async () => setList(await installationsApi.list({ release: version, limit: MOST_MET })),
+    async () => setList(await installationsApi.list({ release: id, limit: MOST_MET })),
     LOOK_MS,
-    version,
+    id,
   )
   if (list === null)
     return firstAnswer(refused, texts.askingInstallations, texts.installationsNotRead, () => void again())

@@ -14,7 +14,16 @@ import { followRow, walkRows } from '#kit/web/tools.ts'
 import { type Publish, type Release, releasesApi } from './api.ts'
 import { health, lookAgain } from './state.ts'
 import * as texts from './texts.ts'
-import { bundleText, judgeReleases, publishedAt, reachText, releaseState, sizeText, type When } from './words.ts'
+import {
+  bundleText,
+  judgeReleases,
+  publishedAt,
+  reachText,
+  releaseName,
+  releaseState,
+  sizeText,
+  type When,
+} from './words.ts'
 
 const ReleasePanel = lazy(async () => (await import('./release-panel.ts')).ReleasePanel)
 
@@ -23,8 +32,8 @@ const LOOK_MS = 5000
 const BUSY_MS = 1000
 const links = '.releases .name a'
 
-/** The page. @param version of the open one */
-export function ReleasesPage({ version }: { version?: string }): VNode {
+/** The page. @param id of the open release */
+export function ReleasesPage({ id }: { id?: string }): VNode {
   const [all, setAll] = useState<readonly Release[] | null>(null)
   const [running, setRunning] = useState<readonly Publish[]>([])
   const { again, refused } = useLook(
@@ -44,11 +53,11 @@ export function ReleasesPage({ version }: { version?: string }): VNode {
   const both = async (): Promise<void> => {
     await Promise.all([again(), lookAgain()])
   }
-  const open = all.find((one) => one.version === version)
+  const open = all.find((one) => one.id === id)
   const when = { nowMs: daemonNow(), zone: zone.value }
   return html`<h1 class="sr">Updates</h1>${verdict(judgeReleases(all))}${refused === null ? null : say('fault', texts.releasesNotRead, refused)}
-    <div class=${version === undefined ? '' : 'cols with-form'}><div class="stack"><section class="panel" aria-label="Updates">${all.length === 0 ? publishing() : table(all, version, when)}</section>${running.length > 0 ? publishes(running) : null}</div>
-      ${version === undefined ? null : open ? html`<${ReleasePanel} release=${open} again=${both} key=${version} />` : gone(version)}</div>`
+    <div class=${id === undefined ? '' : 'cols with-form'}><div class="stack"><section class="panel" aria-label="Updates">${all.length === 0 ? publishing() : table(all, id, when)}</section>${running.length > 0 ? publishes(running) : null}</div>
+      ${id === undefined ? null : open ? html`<${ReleasePanel} release=${open} again=${both} key=${id} />` : gone(id)}</div>`
 }
 
 function gone(version: string): VNode {
@@ -62,13 +71,13 @@ function table(all: readonly Release[], open: string | undefined, when: When): V
 }
 
 function row(one: Release, open: string | undefined, when: When): VNode {
-  const { version } = one
-  const href = linkTo('updates', version)
+  const { compatible, id, version } = one
+  const href = linkTo('updates', id)
   const at = publishedAt(one)
   const { lit, text } = releaseState(one)
   const bundle = bundleText(one)
-  return html`<tr key=${version} class=${version === open ? 'chosen' : ''} onClick=${(event: Event) => followRow(event, href)}>
-    <td class="name"><a href=${href} aria-current=${version === open || undefined}><b>${version}</b></a><span class="under">${texts.channelNames[one.channel]}</span></td>
+  return html`<tr key=${id} class=${id === open ? 'chosen' : ''} onClick=${(event: Event) => followRow(event, href)}>
+    <td class="name"><a href=${href} aria-current=${id === open || undefined}><b>${version}</b></a><span class="under">${compatible === null ? null : html`${texts.forBoards(compatible)}, `}${texts.channelNames[one.channel]}</span></td>
     <td class="when">${at === undefined ? UNKNOWN : sinceText(at, when.nowMs, when.zone)}</td>
     <td class="n wide">${sizeText(one)}</td><td class="wide"><span class="said" data-s=${bundle.lit}>${lamp(bundle.lit)}${bundle.text}</span></td>
     <td class="setup" data-s=${one.failed > 0 ? 'warn' : undefined}>${reachText(one)}</td><td class="state">${chip(lit, text)}</td></tr>`
@@ -89,13 +98,13 @@ function publishing(): VNode {
 /** What is being published. It stands below the rows, so that none moves when one begins. */
 function publishes(running: readonly Publish[]): VNode {
   return html`<section class="panel" aria-label=${texts.beingPublished}><header><h2>${texts.beingPublished}</h2></header><ul class="came">${running.map(
-    ({
-      bytes,
-      kind,
-      size,
-      version,
-    }) => html`<li key=${`${kind} ${version}`} data-s="busy">${lamp('busy', true)}<span>${texts.publishOf(kind, version)}
-      <progress max=${size ?? 1} value=${size === null ? undefined : bytes} aria-label=${texts.progressOfPublish(kind, version)}></progress>
-      <span class="under">${size === null ? texts.publishedSoFar(bytesText(bytes)) : texts.publishedOf(bytesText(bytes), bytesText(size))}</span></span></li>`,
+    (one) => publishRow(one, releaseName(one)),
   )}</ul></section>`
+}
+
+function publishRow({ bytes, kind, size }: Publish, name: string): VNode {
+  const known = size === null ? undefined : bytes
+  return html`<li key=${`${kind} ${name}`} data-s="busy">${lamp('busy', true)}<span>${texts.publishOf(kind, name)}
+      <progress max=${size ?? 1} value=${known} aria-label=${texts.progressOfPublish(kind, name)}></progress>
+      <span class="under">${size === null ? texts.publishedSoFar(bytesText(bytes)) : texts.publishedOf(bytesText(bytes), bytesText(size))}</span></span></li>`
 }

@@ -26,6 +26,7 @@ export const isHalted = (release: string) => `${release} is halted`
 export const enabledShort = (many: number) => `${many} enabled`
 
 // words.ts
+export const imageFor = (version: string, compatible: string) => `${version} for ${compatible}`
 
 export const justNow = 'just now'
 export const ago = (age: string) => `${age} ago`
@@ -142,6 +143,7 @@ export const idIsCopied = 'The id is copied.'
 export const copyId = 'Copy id'
 export const runs = 'Version'
 export const build = 'Build'
+export const takesImagesFor = 'Takes images for'
 export const architecture = 'Architecture'
 export const wouldGet = 'Would be offered'
 export const nothing = 'nothing'
@@ -163,7 +165,8 @@ export const makeKeyThere = 'Make one under Settings.'
 export const thenItIsOffered = 'It is offered from then on to every enabled installation of its channel.'
 
 export const beingPublished = 'Being published'
-export const publishOf = (kind: string, version: string) => `${kind === 'update' ? 'Update' : 'Installer'} ${version}`
+const kinds: Readonly<Record<string, string>> = { update: 'Update', installer: 'Installer', image: 'Image' }
+export const publishOf = (kind: string, version: string) => `${kinds[kind] ?? kind} ${version}`
 export const progressOfPublish = (kind: string, version: string) => `Progress of ${kind} ${version}`
 export const publishedSoFar = (bytes: string) => `${bytes} so far`
 export const publishedOf = (bytes: string, of: string) => `${bytes} of ${of}`
@@ -173,6 +176,8 @@ export const publishedOf = (bytes: string, of: string) => `${bytes} of ${of}`
 export const whoMetIt = 'Installations'
 export const updateFile = 'Update'
 export const installerFile = 'Installer'
+export const imageFile = 'Firmware image'
+export const forBoards = (compatible: string) => `for ${compatible}`
 export const releaseIsSaved = (version: string) => `${version} is saved.`
 export const releaseChannelHint = 'A beta release goes to installations of the beta channel alone.'
 export const share = 'Share'

@@ -86,6 +86,11 @@ export function judgeInstallations({ disabled, enabled, pending }: Counts): Judg
   }
 }
 
+/** A release in words: its version, of an image with the kind of board that it is for. */
+export function releaseName({ compatible, version }: Pick<Release, 'compatible' | 'version'>): string {
+  return compatible === null ? version : texts.imageFor(version, compatible)
+}
+
 /** The lamp and the word of a release. */
 export function releaseState({ hold, percent, state, update }: Release): Said {
   if (state === 'halted') return { lit: 'fault', text: texts.halted }
@@ -105,18 +110,21 @@ export function reachText({ applied, failed, fetched }: Release): string {
 /** What is wrong with a rollout, the worst first; else what is offered. */
 export function judgeReleases(all: readonly Release[]): Judgement {
   if (all.length === 0) return { lit: 'off', sentence: texts.nothingPublished }
-  const halted = all.filter(({ state }) => state === 'halted').map(({ version }) => version)
+  const halted = all.filter(({ state }) => state === 'halted').map(releaseName)
   if (halted.length > 0)
     return { lit: 'fault', sentence: texts.areHalted(listed(halted), halted.length), why: texts.haltedMeans }
   const offered = all.filter(({ state, update }) => state === 'offered' && update !== null)
   const failed = offered.find((one) => one.failed > 0)
-  if (failed) return { lit: 'warn', sentence: texts.failedAt(failed.version, failed.failed), why: texts.failedMeans }
+  if (failed)
+    return { lit: 'warn', sentence: texts.failedAt(releaseName(failed), failed.failed), why: texts.failedMeans }
   // Held at the lowest of them: above it nobody is offered anything.
   const hold = offered.findLast((one) => one.hold)
-  if (hold) return { lit: 'warn', sentence: texts.everybodyHeld(hold.version), why: texts.heldMeans }
-  const [newest] = offered.filter(({ channel }) => channel === 'stable')
+  if (hold) return { lit: 'warn', sentence: texts.everybodyHeld(releaseName(hold)), why: texts.heldMeans }
+  const stable = offered.filter(({ channel }) => channel === 'stable')
+  // Of a server that has both, the newest Plantroom says more than the newest image of one kind of board.
+  const newest = stable.find(({ compatible }) => compatible === null) ?? stable[0]
   if (!newest) return { lit: 'off', sentence: texts.noStable }
-  return { lit: 'ok', sentence: texts.newestIs(newest.version, newest.percent), why: reachSentence(newest) }
+  return { lit: 'ok', sentence: texts.newestIs(releaseName(newest), newest.percent), why: reachSentence(newest) }
 }
 
 function reachSentence(release: Release): string {

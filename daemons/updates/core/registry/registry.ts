@@ -23,6 +23,8 @@ export interface Sighting {
   build?: string | undefined
   arch?: string | undefined
   channel?: Channel | undefined
+  /** Of a board that takes images: which kind of board it is. */
+  compatible?: string | undefined
 }
 
 /** What came of a version. */
@@ -319,10 +321,11 @@ function noted(deliveries: readonly Delivery[], version: string, more: Partial<D
 
 /** What was decided is as the store has it, what was seen as the later one has it, and what was noted here is added. */
 function merged(stored: InstallationRecord, own: InstallationRecord, notes: Notes): InstallationRecord {
-  const { address, arch, askedChannel, build, seenAt, version } = own.seenAt > stored.seenAt ? own : stored
+  const { address, arch, askedChannel, build, compatible, seenAt, version } = own.seenAt > stored.seenAt ? own : stored
+  const { compatible: _, ...others } = stored
   return {
-    ...stored,
-    ...{ address, arch, askedChannel, build, seenAt, version },
+    ...others,
+    ...{ address, arch, askedChannel, build, seenAt, version, ...(compatible !== undefined && { compatible }) },
     deliveries: [...notes].reduce((known, [of, more]) => noted(known, of, more), stored.deliveries),
   }
 }
@@ -335,21 +338,25 @@ function notEnabled(): Fault {
 }
 
 function saysAgain(record: InstallationRecord, says: Sighting): boolean {
-  const { arch = null, build = null, channel = null, version } = says
+  const { arch = null, build = null, channel = null, compatible, version } = says
   if (version === undefined) return true
   const isSame = arch === record.arch && build === record.build && channel === record.askedChannel
-  return isSame && version === record.version
+  return isSame && version === record.version && compatible === record.compatible
 }
 
 function seen(
   record: InstallationRecord,
   { address, nowAt, says }: { address: string; nowAt: number; says: Sighting },
 ): InstallationRecord {
-  const { arch, build, channel, version } = says
+  const { arch, build, channel, compatible, version } = says
+  if (version === undefined) return { ...record, seenAt: nowAt, address }
+  const { compatible: before, ...others } = record
   return {
-    ...record,
-    ...{ seenAt: nowAt, address },
-    ...(version !== undefined && { version, build: build ?? null, arch: arch ?? null, askedChannel: channel ?? null }),
+    ...others,
+    ...{ seenAt: nowAt, address, version, build: build ?? null, arch: arch ?? null, askedChannel: channel ?? null },
+    ...(compatible !== undefined && { compatible }),
+    // A version of another kind is another release: what came of it says nothing of this one.
+    ...(compatible !== before && { deliveries: [] }),
   }
 }
 

@@ -4,7 +4,7 @@ import type { InstallationRecord, ReleaseRecord } from '../ports.ts'
 
 /**
  * The highest release for an installation, whether or not it has it already.
- * @param releases highest version first, without deleted ones
+ * @param releases of its kind, highest version first, without deleted ones
  */
 export function offerTo(
   installation: InstallationRecord,

@@ -7,10 +7,13 @@ import {
   type ArchiveProof,
   type Blobs,
   type Incoming,
+  type InstallerPackage,
   isUnsure,
   type KeptFile,
   type ReleaseRecord,
+  releaseKey,
   type SignedRelease,
+  type UpdatePackage,
 } from '../ports.ts'
 import type { Claim, Claims } from './claims.ts'
 import type { Releases } from './releases.ts'
@@ -28,9 +31,11 @@ export interface UploadLimits {
 
 /** What is said of a file before its first byte. */
 export interface PublishWish {
-  kind: 'update' | 'installer'
+  kind: 'update' | 'installer' | 'image'
   version: string
-  /** 64 hex digits, of an update. */
+  /** Of an image: the kind of board that it is for. */
+  compatible?: string | undefined
+  /** 64 hex digits, of an update or an image. */
   encryptionKey: string | undefined
   bundleHash: string | null
   /** What the publisher expects. */
@@ -55,6 +60,7 @@ interface PublishingParts {
 export interface Upload {
   kind: PublishWish['kind']
   version: string
+  compatible: string | undefined
   /** What has come of the file. */
   bytes: number
   /** Undefined if nobody said it. */
@@ -116,8 +122,8 @@ export function createPublishing(parts: PublishingParts): Publishing {
             details: { retryAfterMs: limits.retryMs },
           },
         )
-      const { kind, version } = wish
-      const upload: Upload = { kind, version, bytes: 0, lengthBytes, startedAt: parts.clock.epochMs() }
+      const { compatible, kind, version } = wish
+      const upload: Upload = { kind, version, compatible, bytes: 0, lengthBytes, startedAt: parts.clock.epochMs() }
       running.add(upload)
       try {
         return await receiveFile(bytes, upload, wish)
@@ -149,17 +155,17 @@ async function publish(
   wish: PublishWish,
   { claim, kept }: { kept: KeptFile; claim: Claim },
 ) {
-  const { bundleHash, encryptionKey, kind, signed, version } = wish
-  const filename = releaseFileName(kind, version)
+  const { bundleHash, compatible, encryptionKey, kind, signed, version } = wish
+  const filename = releaseFileName(kind, version, compatible)
   const common = { ...kept, filename, bundleHash, signed: signed?.text ?? null }
   const made = { ...common, publishedAt: clock.epochMs() }
   const one = encryptionKey === undefined ? { installer: made } : { update: { ...made, encryptionKey } }
   let isUsed = false
   try {
-    const isNew = await releases.publish({ version, ...one, signed: signed?.says, claim: claim.prove })
-    const release = releases.get(version)
+    const isNew = await releases.publish({ version, compatible, ...one, signed: signed?.says, claim: claim.prove })
+    const release = releases.get(releaseKey(wish))
     if (!release) throw new TypeError('a release is gone while it is published')
-    isUsed = release[kind]?.file === kept.file
+    isUsed = packageOf(release, kind)?.file === kept.file
     return { release, isNew }
   } catch (fault) {
     // If it was filed after all, the file is needed; else it goes when it is old.
@@ -168,6 +174,14 @@ async function publish(
   } finally {
     if (!isUsed) onGone(kept.file)
   }
+}
+
+/** What was published of a kind. */
+export function packageOf(
+  { installer, update }: ReleaseRecord,
+  kind: PublishWish['kind'],
+): InstallerPackage | UpdatePackage | null {
+  return kind === 'installer' ? installer : update
 }
 
 /** @throws Fault `checksum_mismatch` */

@@ -2,15 +2,16 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { compareVersions } from '#kit/pure/version.ts'
-import type {
-  Changed,
-  Channel,
-  InstallationRecord,
-  InstallerPackage,
-  Keeper,
-  ReleaseRecord,
-  SignedRelease,
-  UpdatePackage,
+import {
+  type Changed,
+  type Channel,
+  type InstallationRecord,
+  type InstallerPackage,
+  type Keeper,
+  type ReleaseRecord,
+  releaseKey,
+  type SignedRelease,
+  type UpdatePackage,
 } from '../ports.ts'
 import { offerTo } from './offer.ts'
 
@@ -43,15 +44,17 @@ interface ReleaseParts {
   most: number
   rollout: RolloutBounds
   installations(): readonly InstallationRecord[]
-  /** Transfers of a version end; these files of it are not needed any more. */
-  onGone(version: string, files: readonly string[]): void
-  onHalted(version: string, counts: ReleaseCounts): void
+  /** Transfers of a release end; these files of it are not needed any more. */
+  onGone(key: string, files: readonly string[]): void
+  onHalted(key: string, counts: ReleaseCounts): void
   /** One that was halted is not any more, whatever it is now. */
-  onUnhalted(version: string): void
+  onUnhalted(key: string): void
 }
 
 export interface Published {
   version: string
+  /** Of an image, which is published as an update for this kind of board. */
+  compatible?: string | undefined
   update?: UpdatePackage
   installer?: InstallerPackage
   signed: SignedRelease | undefined
@@ -59,15 +62,16 @@ export interface Published {
   claim(): string
 }
 
-/** All releases. They are in memory; each change is on the disk before it counts. */
+/** All releases, by what names them (`releaseKey`). They are in memory; each change is on the disk before it counts. */
 export class Releases {
   readonly #parts: ReleaseParts
   readonly #all: Map<string, ReleaseRecord>
   #sorted: ReleaseRecord[] | undefined
+  #byKind: ReadonlyMap<string | undefined, readonly ReleaseRecord[]> | undefined
 
   constructor(parts: ReleaseParts) {
     this.#parts = parts
-    this.#all = new Map(parts.records.map((record) => [record.version, record]))
+    this.#all = new Map(parts.records.map((record) => [releaseKey(record), record]))
   }
 
   /** Highest version first; deleted ones are left out. */
@@ -79,13 +83,14 @@ export class Releases {
   }
 
   /** Deleted ones too. */
-  get(version: string): ReleaseRecord | undefined {
-    return this.#all.get(version)
+  get(key: string): ReleaseRecord | undefined {
+    return this.#all.get(key)
   }
 
   /** The release that an installation should have; undefined if there is none for it. */
   latestFor(installation: InstallationRecord): ReleaseRecord | undefined {
-    return offerTo(installation, this.list())
+    this.#byKind ??= Map.groupBy(this.list(), ({ compatible }) => compatible)
+    return offerTo(installation, this.#byKind.get(installation.compatible) ?? [])
   }
 
   /** The newest installer of the stable channel. */
@@ -96,10 +101,10 @@ export class Releases {
     return found?.installer ? { version: found.version, installer: found.installer } : undefined
   }
 
-  /** The update of a version, to be sent. @throws Fault `unknown_release`, `release_gone` */
-  requireUpdate(version: string): UpdatePackage {
-    const update = this.#toSend(version)?.update
-    if (!update) throw new Fault('unknown_release', `There is no update ${version}.`)
+  /** The update, or the image, of this name, to be sent. @throws Fault `unknown_release`, `release_gone` */
+  requireUpdate(key: string): UpdatePackage {
+    const update = this.#toSend(key)?.update
+    if (!update) throw new Fault('unknown_release', `There is no update ${key}.`)
     return update
   }
 
@@ -118,9 +123,9 @@ export class Releases {
   publish(published: Published): Promise<boolean> {
     return this.#parts.keeper.inTurn(async () => {
       const claim = published.claim()
-      const known = this.#all.get(published.version)
+      const known = this.#all.get(releaseKey(published))
       const before = known && known.state !== 'deleted' ? known : undefined
-      const next = filed(before ?? newRelease(published.version, this.#parts.clock.epochMs()), published)
+      const next = filed(before ?? newRelease(published, this.#parts.clock.epochMs()), published)
       if (next === before) return false
       await this.#save([next], known ? [] : this.#forgotten(), claim)
       return true
@@ -128,67 +133,71 @@ export class Releases {
   }
 
   /** @throws Fault `unknown_release`, `release_state` */
-  change(version: string, wish: ReleaseChange): Promise<ReleaseRecord> {
+  change(key: string, wish: ReleaseChange): Promise<ReleaseRecord> {
     return this.#parts.keeper.inTurn(async () => {
-      const before = this.#required(version)
+      const before = this.#required(key)
       const next = changedBy(before, wish, this.#parts.clock.epochMs())
-      const others = wish.hold ? this.list().filter((one) => one.isHeld && one.version !== version) : []
+      const isOther = (one: ReleaseRecord) => one.compatible === before.compatible && one.version !== before.version
+      const others = wish.hold ? this.list().filter((one) => one.isHeld && isOther(one)) : []
       await this.#save([next, ...others.map((one) => ({ ...one, isHeld: false }))])
-      if (next.state === 'withdrawn' && before.state !== 'withdrawn') this.#parts.onGone(version, [])
+      if (next.state === 'withdrawn' && before.state !== 'withdrawn') this.#parts.onGone(key, [])
       return next
     })
   }
 
   /** @throws Fault `unknown_release` */
-  remove(version: string): Promise<void> {
+  remove(key: string): Promise<void> {
     return this.#parts.keeper.inTurn(async () => {
-      const before = this.#required(version)
+      const before = this.#required(key)
       const state = nextState(before.state, 'remove')
       await this.#save([{ ...before, state, isHeld: false, update: null, installer: null }])
       const files = [before.update, before.installer].flatMap((one) => one?.file ?? [])
-      this.#parts.onGone(version, files)
+      this.#parts.onGone(key, files)
     })
   }
 
-  /** What became of every version that an installation remembers. */
+  /** What became of every release that an installation remembers. */
   counts(): ReadonlyMap<string, ReleaseCounts> {
     const found = new Map<string, ReleaseCounts>()
-    for (const { deliveries } of this.#parts.installations())
+    for (const { compatible, deliveries } of this.#parts.installations())
       for (const { fetchedAt, outcome, reportedAt, version } of deliveries) {
-        const one = found.get(version) ?? { fetched: 0, applied: 0, failed: 0 }
-        found.set(version, one)
+        const key = releaseKey({ version, compatible })
+        const one = found.get(key) ?? { fetched: 0, applied: 0, failed: 0 }
+        found.set(key, one)
         if (fetchedAt !== null) one.fetched++
         if (outcome === 'applied') one.applied++
         // Failures of before it was offered again do not halt it once more.
-        else if (outcome !== null && (reportedAt ?? 0) >= (this.#all.get(version)?.countsFrom ?? 0)) one.failed++
+        else if (outcome !== null && (reportedAt ?? 0) >= (this.#all.get(key)?.countsFrom ?? 0)) one.failed++
       }
     return found
   }
 
   /** Halts a release of which too many report a failure. */
-  async judge(version: string): Promise<void> {
-    if (!this.#tooManyFailed(version)) return
+  async judge(key: string): Promise<void> {
+    if (!this.#tooManyFailed(key)) return
     await this.#parts.keeper.inTurn(async () => {
-      const release = this.#all.get(version)
-      const those = this.#tooManyFailed(version)
+      const release = this.#all.get(key)
+      const those = this.#tooManyFailed(key)
       if (!release || !those) return
       await this.#save([{ ...release, state: nextState(release.state, 'halt') }])
-      this.#parts.onHalted(version, those)
+      this.#parts.onHalted(key, those)
     })
   }
 
   /** Takes over what another daemon wrote. */
   follow({ changed, removed }: Changed<ReleaseRecord>): void {
-    for (const { state, version } of changed)
-      if (isGone(state) && !isGone(this.#all.get(version)?.state)) this.#parts.onGone(version, [])
+    for (const record of changed) {
+      const key = releaseKey(record)
+      if (isGone(record.state) && !isGone(this.#all.get(key)?.state)) this.#parts.onGone(key, [])
+    }
     this.#put(changed, removed)
   }
 
   /** What is reported of it, if it is to be halted for that. */
-  #tooManyFailed(version: string): ReleaseCounts | undefined {
+  #tooManyFailed(key: string): ReleaseCounts | undefined {
     const { haltPercent, haltReports } = this.#parts.rollout
-    if (haltPercent === 0 || this.#all.get(version)?.state !== 'offered') return undefined
-    const those = this.counts().get(version)
+    if (haltPercent === 0 || this.#all.get(key)?.state !== 'offered') return undefined
+    const those = this.counts().get(key)
     const reports = those ? those.applied + those.failed : 0
     return those && reports >= haltReports && those.failed * 100 >= reports * haltPercent ? those : undefined
   }
@@ -199,23 +208,25 @@ export class Releases {
   }
 
   #put(changed: readonly ReleaseRecord[], removed: readonly string[]): void {
-    for (const { state, version } of changed)
-      if (state !== 'halted' && this.#all.get(version)?.state === 'halted') this.#parts.onUnhalted(version)
-    for (const version of removed) this.#all.delete(version)
-    for (const record of changed) this.#all.set(record.version, record)
+    for (const record of changed) {
+      const key = releaseKey(record)
+      if (record.state !== 'halted' && this.#all.get(key)?.state === 'halted') this.#parts.onUnhalted(key)
+    }
+    for (const key of removed) this.#all.delete(key)
+    for (const record of changed) this.#all.set(releaseKey(record), record)
     this.#sorted = undefined
+    this.#byKind = undefined
   }
 
-  #required(version: string): ReleaseRecord {
-    const record = this.#all.get(version)
-    if (!record || record.state === 'deleted') throw new Fault('unknown_release', `There is no release ${version}.`)
+  #required(key: string): ReleaseRecord {
+    const record = this.#all.get(key)
+    if (!record || record.state === 'deleted') throw new Fault('unknown_release', `There is no release ${key}.`)
     return record
   }
 
-  #toSend(version: string): ReleaseRecord | undefined {
-    const record = this.#all.get(version)
-    if (isGone(record?.state))
-      throw new Fault('release_gone', `Release ${version} was withdrawn. Check for another one.`)
+  #toSend(key: string): ReleaseRecord | undefined {
+    const record = this.#all.get(key)
+    if (isGone(record?.state)) throw new Fault('release_gone', `Release ${key} was withdrawn. Check for another one.`)
     return record
   }
 
@@ -224,7 +235,7 @@ export class Releases {
     const { most } = this.#parts
     if (this.#all.size < most) return []
     const gone = [...this.#all.values()].find(({ state }) => state === 'deleted')
-    if (gone) return [gone.version]
+    if (gone) return [releaseKey(gone)]
     throw new Fault('too_many_releases', `There are ${most} releases; releases.max allows no more. Delete old ones.`)
   }
 }
@@ -234,8 +245,9 @@ function isGone(state: State | undefined): boolean {
   return state === 'withdrawn' || state === 'deleted'
 }
 
-function newRelease(version: string, nowAt: number): ReleaseRecord {
+function newRelease({ compatible, version }: Published, nowAt: number): ReleaseRecord {
   return {
+    ...(compatible !== undefined && { compatible }),
     ...{ version, state: 'offered', percent: 100, isHeld: false, countsFrom: nowAt },
     // A prerelease, such as 1.5.0-beta.2.
     channel: version.includes('-') ? 'beta' : 'stable',

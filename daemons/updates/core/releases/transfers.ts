@@ -19,7 +19,7 @@ export interface Receiver {
 /** A place of one transfer. */
 export interface Transfer {
   /** @param end ends what is being sent; called at once if the place was lost meanwhile */
-  sends(version: string, end: () => void): void
+  sends(release: string, end: () => void): void
   /** Frees the place; may be called twice. */
   leave(): void
 }
@@ -27,13 +27,13 @@ export interface Transfer {
 export interface Transfers {
   /** @throws Fault `too_many_downloads` */
   begin(receiver: Receiver): Transfer
-  /** Ends those of a version that is not given out any more. */
-  endOf(version: string): void
+  /** Ends those of a release that is not given out any more. */
+  endOf(release: string): void
   many(): number
 }
 
 interface Running extends Receiver {
-  version?: string
+  release?: string
   end?: () => void
 }
 
@@ -77,15 +77,15 @@ export function createTransfers(limits: TransferLimits): Transfers {
       const place = Symbol(installation)
       running.set(place, receiver)
       return {
-        sends(version, end) {
-          if (running.has(place)) running.set(place, { ...receiver, version, end })
+        sends(release, end) {
+          if (running.has(place)) running.set(place, { ...receiver, release, end })
           else end()
         },
         leave: () => void running.delete(place),
       }
     },
-    endOf(version) {
-      for (const one of [...running.values()]) if (one.version === version) one.end?.()
+    endOf(release) {
+      for (const one of [...running.values()]) if (one.release === release) one.end?.()
     },
   }
 }

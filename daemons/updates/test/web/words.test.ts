@@ -30,13 +30,14 @@ const delivery = (more: Partial<Delivery>): Delivery => ({
 const installation = (more: Partial<Installation> = {}): Installation => ({
   ...{ id: '0123456789abcdef0123456789abcdef', state: 'enabled', name: null, channel: null, asked_channel: null },
   ...{ version: '1.4.0', build: null, arch: null, registered_at: NOW, registered_from: '10.0.0.7', last_seen_at: NOW },
-  ...{ address: '10.0.0.7', offered: null, updates: [] },
+  ...{ address: '10.0.0.7', compatible: null, offered: null, updates: [] },
   ...more,
 })
 
 const file = { filename: 'a', checksum: 'c', size: 10, bundle_hash: null, published_at: NOW, signed: true }
 const release = (more: Partial<Release> = {}): Release => ({
-  ...{ version: '1.5.0', state: 'offered', channel: 'stable', percent: 100, hold: false, min_from: null, arch: null },
+  ...{ id: '1.5.0', version: '1.5.0', compatible: null, state: 'offered', channel: 'stable', percent: 100 },
+  ...{ hold: false, min_from: null, arch: null },
   ...{ update: file, installer: null, fetched: 0, applied: 0, failed: 0 },
   ...more,
 })
