@@ -7,22 +7,16 @@ import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
 import { compareVersions, isVersion, nextPatch, releaseFileName } from '#kit/pure/version.ts'
 import { sha256OfFile } from '#kit/release/installed.ts'
-import {
-  followRelease,
-  pinRoot,
-  proveRelease,
-  type ReleaseKind,
-  type ReleaseRecord,
-  readRelease,
-  writeRelease,
-} from '#kit/release/record.ts'
+import { type ReleaseKind, type ReleaseRecord, writeRelease } from '#kit/release/record.ts'
 import type { SignedRoot } from '#kit/release/root.ts'
 import { textOfSigned } from '#kit/release/signed.ts'
 import { exitCodes, RELEASE_FILE } from '#kit/run/arguments.ts'
 import { type Checkout, readCheckout } from './checkout.ts'
 import { type Command, parseCommand, requireWords, sayDiskErrors, type World } from './command.ts'
 import { hasMakeself, makeInstaller, type Runtime, readRuntimes } from './installer.ts'
-import { type Push, type PushTarget, pushRelease } from './push-release.ts'
+import { publishImage } from './publish-image.ts'
+import { progressOf, proveAsMachine, refuseClock, STALL_MS, type Target } from './publishing.ts'
+import { type Push, pushRelease } from './push-release.ts'
 import { type Arch, type ReleaseFile, releaseFiles } from './release-archive.ts'
 import {
   keysFolder,
@@ -39,16 +33,12 @@ import { dropSealed, dropWaiting, proveSealed, type Sealed, sealRelease, waiting
 import { daysOf } from './updates-keys.ts'
 
 const form =
-  'publish [--server URL] [--update-key-file FILE] [--version X.Y.Z] [--min-from X.Y.Z] [--arch amd64|arm64] [--security-fix] [--installer FILE|--no-installer] [--valid-days N] [--keys DIR] [--checkout DIR] [--dry-run]'
+  'publish [--image FILE] [--server URL] [--update-key-file FILE] [--version X.Y.Z] [--min-from X.Y.Z] [--arch amd64|arm64] [--security-fix] [--installer FILE|--no-installer] [--valid-days N] [--keys DIR] [--checkout DIR] [--dry-run]'
 
 const DAY_MS = 86_400_000
 /** How long a release is to be taken, unless told otherwise. */
 const RELEASE_DAYS = 365
 const MOST_DAYS = 3650
-/** An upload is given up after so long without a byte. */
-const STALL_MS = 60_000
-/** Progress is told after each such part of a file. */
-const PROGRESS_PERCENT = 10
 
 /** Publishes; touches the caller's folder of keys alone. */
 export const publish: Command = {
@@ -60,6 +50,8 @@ Packs what make build made, encrypts it by a new key, decrypts it again, signs i
 commit, version and root give the same archive. Without --version it is the version of package.json, or the patch version after
 the last one published. A publish that fails is not recorded: the next one sends the same version again, the same bytes if
 nothing has changed; where the server has that version with other bytes, the one after.
+  --image FILE            publishes this firmware image (plantroom firmware sign) instead, for the boards and with the version
+                          that it names; without --version, --installer and --checkout
   --server URL            the update server; default $PLANTROOM_UPDATE_URL. HTTPS, but for one on this machine
   --update-key-file FILE  holds the server's update key in its first line; default $PLANTROOM_UPDATE_KEY holds it itself
   --version X.Y.Z         higher than the last one published; X.Y.Z-beta.1 goes to the beta channel
@@ -84,9 +76,9 @@ Exit codes: 0 published; 1 failed, and not recorded; 2 wrong usage.
   },
 }
 
-type Target = Pick<PushTarget, 'server' | 'updateKey'>
-
 interface Wish {
+  /** A firmware image that is published in the place of a checkout. */
+  image: string | undefined
   checkout: string
   keys: string
   version: string | undefined
@@ -109,6 +101,7 @@ async function readWish(argv: readonly string[], world: World): Promise<Wish> {
       'no-installer': { type: 'boolean' },
       'valid-days': { type: 'string' },
       keys: { type: 'string' },
+      image: { type: 'string' },
     },
     ...{ checkout: { type: 'string' }, 'dry-run': { type: 'boolean' } },
   } as const)
@@ -117,11 +110,16 @@ async function readWish(argv: readonly string[], world: World): Promise<Wish> {
   for (const given of [version, minFrom ?? undefined])
     if (given !== undefined && !isVersion(given))
       throw new Fault('bad_usage', `${given} is not a version, expected one such as 1.4.0`)
+  const { image } = values
+  const others = (['version', 'installer', 'no-installer', 'checkout'] as const).filter((name) => name in values)
+  if (image !== undefined && others.length > 0)
+    throw new Fault('bad_usage', `--image and --${others[0]} exclude each other: plantroom ${form}`)
   if (values.installer !== undefined && values['no-installer'])
     throw new Fault('bad_usage', `--installer and --no-installer exclude each other: plantroom ${form}`)
   if (arch !== null && arch !== 'amd64' && arch !== 'arm64')
     throw new Fault('bad_usage', `--arch is ${arch}, expected amd64 or arm64`)
   return {
+    image,
     // The bundles and the sources of the daemons are both in folders of their checkout.
     checkout: resolve(values.checkout ?? dirname(world.daemonsFolder)),
     keys: keysFolder(values.keys, world.env),
@@ -173,6 +171,7 @@ interface Session {
 }
 
 async function publishFrom(wish: Wish, world: World): Promise<number> {
+  if (wish.image !== undefined) return await publishImage({ ...wish, image: wish.image }, world)
   refuseTree(wish.keys)
   const lock = lockKeys(wish.keys)
   try {
@@ -181,7 +180,7 @@ async function publishFrom(wish: Wish, world: World): Promise<number> {
     const checkout = await readCheckout(wish.checkout)
     const state = await readPublished(wish.keys)
     const nowAt = systemClock.epochMs()
-    refuseClock(nowAt, roots.newest, checkout, state)
+    refuseClock(nowAt, roots.newest, [checkout.committedAt, ...state.releases.map(({ at }) => at)])
     const version = versionFor(wish, checkout, state)
     if (wish.minFrom !== null && compareVersions(wish.minFrom, version) > 0)
       throw new Fault('bad_usage', `--min-from is ${wish.minFrom}, above the ${version} that is published`)
@@ -193,21 +192,6 @@ async function publishFrom(wish: Wish, world: World): Promise<number> {
   } finally {
     lock.release()
   }
-}
-
-/** A record that was signed too early would be expired where it is taken; one after the root's end would be refused. */
-function refuseClock(nowAt: number, { signed }: SignedRoot, checkout: Checkout, { releases }: Published): void {
-  const leastAt = Math.max(signed.issued_at, checkout.committedAt, ...releases.map(({ at }) => at))
-  if (nowAt < leastAt)
-    throw new Fault(
-      'publish_clock',
-      `the clock says ${new Date(nowAt).toISOString()}, and something here was made later: set the clock`,
-    )
-  if (nowAt >= signed.expires)
-    throw new Fault(
-      'root_expired',
-      `root ${signed.version} has expired: renew it with plantroom updates keys rotate expiry`,
-    )
 }
 
 /** @throws Fault `version_taken` */
@@ -307,17 +291,8 @@ async function installerOf(session: Session, { archive, bundle }: Sealed, folder
 }
 
 async function pushOne({ state, version, wish, world }: Session, push: Push, target: Target): Promise<void> {
-  let sentBytes = 0
-  let toldPercent = 0
-  const onSent = (bytes: number) => {
-    sentBytes += bytes
-    const percent = Math.floor((100 * sentBytes) / push.sizeBytes / PROGRESS_PERCENT) * PROGRESS_PERCENT
-    if (percent === toldPercent) return
-    toldPercent = percent
-    world.err(`uploading the ${push.kind}: ${percent} %\n`)
-  }
   try {
-    const recorded = await pushRelease(push, { ...target, stallMs: STALL_MS, onSent })
+    const recorded = await pushRelease(push, { ...target, stallMs: STALL_MS, onSent: progressOf(push, world) })
     world.out(`${push.kind} ${version}: bundle hash ${recorded === null ? 'missing' : `${recorded} recorded`}\n`)
   } catch (error) {
     if ((error as Fault).code === 'push_taken')
@@ -352,14 +327,6 @@ function pushOf(
     release,
     encryptionKey: kind === 'update' ? encryptionKey : undefined,
   }
-}
-
-/** Takes the release as a machine will that trusts the oldest root it carries. @throws the fault that all of them would meet */
-function proveAsMachine(kind: ReleaseKind, text: string, [oldest]: readonly SignedRoot[], nowAt: number): void {
-  const release = readRelease(Buffer.from(text))
-  const { arch, min_from, version } = release.signed
-  const trust = oldest && followRelease(pinRoot(oldest), release)
-  proveRelease(trust, kind, release, { arch: arch ?? 'amd64', version: min_from ?? version, nowAt })
 }
 
 async function measured(file: string): Promise<Pick<Push, 'sha256' | 'sizeBytes'>> {

@@ -17,6 +17,8 @@ export interface Push {
   /** SHA-256 of the file, 64 hex digits. */
   sha256: string
   version: string
+  /** Of an image: the kind of board that it is for. */
+  compatible?: string
   bundle: string
   /** The text of its signed record. */
   release: string
@@ -64,7 +66,7 @@ export async function pushRelease(push: Push, target: PushTarget): Promise<strin
 
 function checkAnswer(push: Push, said: Static<typeof answer>): void {
   const expected: [what: string, sent: string | number, said: string | number][] = [
-    ['file name', releaseFileName(push.kind, push.version), said.filename],
+    ['file name', releaseFileName(push.kind, push.version, push.compatible), said.filename],
     ['version', push.version, said.version],
     ['checksum', push.sha256, said.checksum],
     ['size', push.sizeBytes, said.size],
@@ -80,7 +82,9 @@ function refused(push: Push, status: number, body: unknown): Fault {
   if (said?.error === 'release_exists')
     return new Fault(
       'push_taken',
-      `the server has ${push.version} with other bytes. Publish again: it will be the next patch version. (${said.message})`,
+      push.kind === 'image'
+        ? `the server has image ${push.version} for ${push.compatible} with other bytes: make one of the next version. (${said.message})`
+        : `the server has ${push.version} with other bytes. Publish again: it will be the next patch version. (${said.message})`,
     )
   const why = said === undefined ? 'without saying why' : said.message
   return new Fault('push_failed', `the server refused the ${push.kind} with ${status}: ${why}`)
@@ -136,6 +140,7 @@ function headersOf(push: Push, { updateKey }: PushTarget): OutgoingHttpHeaders {
     'Content-Length': push.sizeBytes,
     'X-Svc-Update-Key': updateKey,
     'X-Svc-Version': push.version,
+    ...(push.compatible !== undefined && { 'X-Svc-Compatible': push.compatible }),
     ...(push.encryptionKey !== undefined && { 'X-Svc-Encryption-Key': push.encryptionKey }),
     'X-Svc-Bundle-Hash': push.bundle,
     'X-Svc-Checksum': push.sha256,

@@ -54,6 +54,22 @@ const published = Type.Object(
     ),
     /** Versions that the server has with other bytes, by a publish that failed. */
     taken: Type.Array(Type.String()),
+    /** Firmware images, the last one first. */
+    images: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            compatible: Type.String(),
+            version: Type.String(),
+            sequence: Type.Integer(),
+            /** Epoch milliseconds. */
+            at: Type.Integer(),
+            sha256: Type.String(),
+          },
+          { additionalProperties: false },
+        ),
+      ),
+    ),
   },
   { additionalProperties: false },
 )
@@ -216,7 +232,10 @@ export async function readPublished(folder: string): Promise<Published> {
 
 export async function savePublished(folder: string, state: Published): Promise<void> {
   const newest = [...state.releases].sort((one, other) => compareVersions(other.version, one.version))
-  const kept = { ...state, releases: newest.slice(0, MOST_PUBLISHED), taken: state.taken.slice(-MOST_PUBLISHED) }
+  const kept = {
+    ...{ ...state, releases: newest.slice(0, MOST_PUBLISHED), taken: state.taken.slice(-MOST_PUBLISHED) },
+    ...(state.images && { images: state.images.slice(0, MOST_PUBLISHED) }),
+  }
   await replaceFile(join(folder, PUBLISHED), `${JSON.stringify(kept, null, 2)}\n`)
 }
 

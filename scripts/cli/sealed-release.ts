@@ -59,6 +59,29 @@ export async function sealRelease(files: readonly ReleaseFile[], folder: string)
   return { ...facts, bundle: packed.bundle, file, archive }
 }
 
+/** The folder where an image waits: no update that is published removes it. */
+export function waitingImageFolder(keys: string, { compatible, version }: { compatible: string; version: string }) {
+  return join(keys, `image-${WAITING}${compatible}-${version}`)
+}
+
+/**
+ * Encrypts a file as it is, unless it waits already from a publish that failed.
+ * @param plain `sha256` as it was when it was proven
+ * @throws Fault `publish_damaged` if it has changed since, those of the container; errors of the disk
+ */
+export async function sealFile(plain: { file: string; sha256: string }, folder: string): Promise<Sealed> {
+  await makeFolder(folder)
+  const file = join(folder, 'image.enc')
+  const waiting = await readFacts(folder)
+  if (waiting?.plainSha256 === plain.sha256 && existsSync(file)) return { ...waiting, file, archive: plain.file }
+  const facts = await encrypt(plain.file, file)
+  if (facts.plainSha256 !== plain.sha256)
+    throw new Fault('publish_damaged', `${plain.file} changed while it was published: publish it again`)
+  const said = { ...facts, bundle: plain.sha256 }
+  await replaceFile(join(folder, 'sealed.json'), JSON.stringify(said))
+  return { ...said, file, archive: plain.file }
+}
+
 async function encrypt(archive: string, to: string): Promise<Omit<Static<typeof sealed>, 'bundle'>> {
   const key = randomBytes(CONTAINER_KEY_BYTES)
   const [from, into] = [await open(archive, 'r'), await open(to, 'w', 0o600)]
