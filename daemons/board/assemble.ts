@@ -17,6 +17,7 @@ import { faultStatus } from './api/answers.ts'
 import { configRoutes } from './api/config-routes.ts'
 import { createDoor } from './api/door.ts'
 import { identifyRoutes, otaRoutes, restartRoutes } from './api/machine-routes.ts'
+import { createOtaSocket } from './api/ota-socket.ts'
 import { otherRoleRoutes } from './api/other-role-routes.ts'
 import { measurePeers, peerRoutes } from './api/peer-routes.ts'
 import { measureBoard, statusRoutes, statusSocketRoute } from './api/status-routes.ts'
@@ -47,6 +48,7 @@ import {
   createFactsBook,
   type FactsBook,
   groupSeed,
+  imageVersion,
   machineModel,
   machineName,
   readBootId,
@@ -116,6 +118,7 @@ export async function assemble(context: Context): Promise<Assembled> {
       return server.close()
     },
   })
+  parts.add({ name: 'ota socket', ...otaSocketOf(context, common) })
   const says = () => ({ role, name: settings.running.name })
   parts.add(alarmPart(context, records.ledger, { says }))
   parts.add({ name: 'conditions', start: () => live.watch?.changed(), stop: () => {} })
@@ -308,6 +311,16 @@ function serverOf(context: Context, common: Common, { house, status, feed, meter
     },
   })
   return server
+}
+
+function otaSocketOf({ clock, config, version }: Context, { machine, ota, records }: Common) {
+  const [folder = ''] = (process.env.RUNTIME_DIRECTORY ?? '').split(':')
+  return createOtaSocket({
+    ...{ clock, ota, bounds: uploadBounds(config), rebooter: machine.rebooter, recorder: records.recorder },
+    path: config.ota.socket || (folder === '' ? '' : join(folder, 'ota.sock')),
+    runs: imageVersion(config.ota.os_release) ?? version,
+    bootId: readBootId(),
+  })
 }
 
 function uploadBounds({ ota }: BoardConfig): UploadBounds {

@@ -77,6 +77,19 @@ export const otaKeys = Type.Object(
       unit: 'ms',
       description: 'time that an image may take to be installed; the helper has a bound of its own, 900 s',
     }),
+    socket: Type.String({
+      default: '',
+      pattern: '^(/[!-~]{1,99})?$',
+      description:
+        'where plantroom update hands images over; empty: ota.sock in the runtime folder of the unit, without one nowhere',
+    }),
+    os_release: Type.String({
+      default: '/etc/os-release',
+      minLength: 1,
+      maxLength: 4096,
+      description:
+        'file whose IMAGE_VERSION is the version of the image that runs; without one it is that of Plantroom',
+    }),
   },
   { additionalProperties: false, default: {}, description: 'firmware updates' },
 )

@@ -1,0 +1,93 @@
+/**
+ * The board's socket for the updater of this machine: firmware images from an update server come in here, to the same
+ * installer and under the same rules as those that are uploaded. Whoever may open the socket is this board's user, or root,
+ * so no password is asked for, and none is kept anywhere.
+ */
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { chmod, rm } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Clock } from '#kit/clock.ts'
+import { endUpload, openUpload, type UploadBounds } from '#kit/http/route.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
+import type { Recorder } from '#kit/records/records.ts'
+import type { Ota } from '../core/machine/firmware.ts'
+import type { Rebooter } from '../core/machine/ports.ts'
+
+interface OtaSocketParts {
+  /** Empty: there is none. */
+  path: string
+  clock: Clock
+  ota: Ota
+  bounds: UploadBounds
+  rebooter: Rebooter
+  recorder: Recorder
+  /** The version of the image that runs. */
+  runs: string
+  /** Of this run of the machine; empty where nobody knows. */
+  bootId: string
+}
+
+/** Connections at once: the updater has one. */
+const MOST_CONNECTIONS = 8
+
+/** As the journal names who installed. */
+const BY = { caller: { name: 'plantroom update' }, remoteAddress: 'this machine' } as const
+
+/**
+ * `GET /` answers `{run, start, runs, state, missing}`: names of this run of what restarts with an image and of this process,
+ * the version of the image that runs, the state of `ota`, and what it lacks to take one (null or `{code, message}`). `POST /` takes an image as `/api/ota` does,
+ * and answers the same.
+ */
+export function createOtaSocket({ bootId, bounds, clock, ota, path, rebooter, recorder, runs }: OtaSocketParts) {
+  const start = randomUUID()
+  // A board that ended by itself before the machine restarts has not come back yet.
+  const run = rebooter.isOfMachine && bootId !== '' ? bootId : start
+  let server: Server | undefined
+
+  async function answerTo(request: IncomingMessage): Promise<object> {
+    if (request.method !== 'POST') return { run, start, runs, state: ota.status().state, missing: await ota.missing() }
+    const { version } = await ota.take(openUpload(request, bounds, clock))
+    await recorder.changed(BY, 'firmware installed', version)
+    await rebooter.reboot('ota')
+    return { installed: true, version }
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      reply(response, 200, await answerTo(request))
+    } catch (error) {
+      const { code, message } = faultOf(error, 'ota_failed', 'the update met a fault of the program')
+      reply(response, 422, { error: code, message })
+    } finally {
+      endUpload(request, clock)
+    }
+  }
+
+  return {
+    /** @throws Fault `ota_socket_failed` */
+    async start(): Promise<void> {
+      if (path === '') return
+      // Left by one that was killed.
+      await rm(path, { force: true })
+      server = createServer((request, response) => void handle(request, response))
+      server.maxConnections = MOST_CONNECTIONS
+      try {
+        server.listen(path)
+        await once(server, 'listening')
+        await chmod(path, 0o600)
+      } catch (cause) {
+        throw new Fault('ota_socket_failed', `ota.socket ${path} cannot be opened`, { cause })
+      }
+    },
+    stop(): void {
+      server?.close()
+      server?.closeAllConnections()
+    },
+  }
+}
+
+function reply(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(body))
+}
