@@ -28,21 +28,27 @@ import { unpackRelease } from './unpack.ts'
 import { lockUpdates } from './update-lock.ts'
 import { type Pending, type UpdateMemory, type UpdateReport, updateMemory } from './update-memory.ts'
 import { type Offer, type UpdateServer, updateServer } from './update-server.ts'
-import type { UpdateSettings } from './update-settings.ts'
+import type { ImageSettings, UpdateSettings } from './update-settings.ts'
 
-/** The machine, and who updates it. */
-export interface UpdateParts extends Pick<SwitchParts, 'clock' | 'say'> {
-  /** The folder with `releases`, `current` and `previous`. */
-  root: string
+/** A machine that asks for releases, and fetches them. */
+export interface FetchParts extends Pick<SwitchParts, 'clock' | 'say'> {
   /** What is kept of updates (update-memory.ts). */
   state: string
   settings: UpdateSettings
   /** As Debian names it: amd64, arm64. */
   arch: string
+  /** Of a board that takes images in the place of updates. */
+  image?: Pick<ImageSettings, 'compatible' | 'image_bytes'>
   /** Undefined where the clock is not known to be right. */
   nowAt(): number | undefined
   /** Called once it has the lock. @param at when, as it is told (told.ts) */
   onBegun?(at: number): void
+}
+
+/** The machine, and who updates it. */
+export interface UpdateParts extends FetchParts {
+  /** The folder with `releases`, `current` and `previous`. */
+  root: string
   hooks: UpdateHooks
 }
 
@@ -107,6 +113,19 @@ async function locked<Result extends UpdateOutcome | undefined>(
   const { clock, hooks, root, settings, state } = parts
   const installed = installedAt(root)
   await installed.current()
+  return await underLock(parts, root, task, async (say) =>
+    work({ parts, installed, memory: updateMemory(state), hooks, settings, clock, say }),
+  )
+}
+
+/** Does it as the only one, and tells it. @param root the folder that is locked */
+export async function underLock<Result extends UpdateOutcome | undefined>(
+  parts: Pick<FetchParts, 'clock' | 'state' | 'say' | 'onBegun'>,
+  root: string,
+  task: UpdateRun['task'],
+  work: (say: SwitchParts['say']) => Promise<Result>,
+): Promise<Result> {
+  const { clock, state } = parts
   const lock = await lockUpdates(root).catch((cause) => {
     throw isDiskFull(cause) ? diskFull(root, 1, cause) : cause
   })
@@ -118,7 +137,7 @@ async function locked<Result extends UpdateOutcome | undefined>(
       teller.say(sentence)
     }
     try {
-      const outcome = await work({ parts, installed, memory: updateMemory(state), hooks, settings, clock, say })
+      const outcome = await work(say)
       await teller.end(outcome)
       return outcome
     } catch (cause) {
@@ -148,7 +167,7 @@ async function settle(run: Run): Promise<Switched | undefined> {
 // Check.
 
 /** An offer that the machine may take. */
-interface ProvenOffer extends Offer {
+export interface ProvenOffer extends Offer {
   /** The bundle hash, signed where a root is pinned. */
   bundle: string
 }
@@ -160,23 +179,35 @@ interface Found {
 
 async function check({ installed, memory, parts }: Run): Promise<Found | UpdateOutcome> {
   const from = await installed.current()
-  const { version } = from.mark
+  const found = await findOffer({ memory, parts }, from.mark.version)
+  return 'outcome' in found ? found : { from, offered: found }
+}
+
+/**
+ * Asks for what is to be in the place of a version, and proves it.
+ * @throws Fault as `checkForUpdate`
+ */
+export async function findOffer(
+  { memory, parts }: { memory: UpdateMemory; parts: FetchParts },
+  version: string,
+): Promise<ProvenOffer | UpdateOutcome> {
   const offered = await askServer(await serverOf(parts, memory), parts, version, memory)
   if (offered === undefined || offered.version === version) return { outcome: 'current', version }
   const bad = (await memory.history()).bad.find((one) => one.version === offered.version)
   if (bad) return { outcome: 'bad', version: bad.version, from: version, reason: bad.reason }
-  return { from, offered: await proveOffer(offered, parts, version, memory) }
+  return await proveOffer(offered, parts, version, memory)
 }
 
-async function serverOf({ clock, settings }: UpdateParts, memory: UpdateMemory): Promise<UpdateServer> {
+async function serverOf({ clock, image, settings }: FetchParts, memory: UpdateMemory): Promise<UpdateServer> {
   if (settings.update_url === '')
     throw new Fault('update_no_server', 'no update server is set: set update_url to its address')
-  return updateServer({ clock, settings, installationId: await memory.installationId() })
+  const ofKind = image && { compatible: image.compatible }
+  return updateServer({ clock, settings, installationId: await memory.installationId(), ...ofKind })
 }
 
 async function askServer(
   server: UpdateServer,
-  { arch, settings }: UpdateParts,
+  { arch, settings }: FetchParts,
   version: string,
   memory: UpdateMemory,
 ): Promise<Offer | undefined> {
@@ -190,7 +221,7 @@ async function askServer(
 
 async function proveOffer(
   offered: Offer,
-  { arch, nowAt, settings }: UpdateParts,
+  { arch, image, nowAt, settings }: FetchParts,
   version: string,
   memory: UpdateMemory,
 ): Promise<ProvenOffer> {
@@ -200,7 +231,8 @@ async function proveOffer(
   const followed = known && release ? followRelease(known, release) : known
   // Kept even if the release is refused.
   if (followed !== undefined && followed !== known) await memory.saveTrust(followed)
-  const trust = proveRelease(followed, 'update', release, { arch, version, nowAt: nowAt() })
+  const machine = { arch, version, nowAt: nowAt(), ...(image && { compatible: image.compatible }) }
+  const trust = proveRelease(followed, image ? 'image' : 'update', release, machine)
   const bundle = release?.signed.bundle ?? offered.bundle_hash ?? undefined
   if (bundle === undefined)
     throw new Fault('update_other_record', `${offered.version} is offered without its bundle hash: publish it again`)
@@ -208,11 +240,11 @@ async function proveOffer(
   if (trust) await memory.saveTrust(trust)
   else if (compareVersions(offered.version, version) < 0)
     throw new Fault('update_older', `${offered.version} is offered, which is older than ${version}, and not signed`)
-  if (offered.size > settings.archive_bytes)
-    throw new Fault(
-      'archive_too_large',
-      `the archive of ${offered.version} has ${offered.size} bytes, and update.archive_bytes allows ${settings.archive_bytes}`,
-    )
+  const [what, most] = image
+    ? ['image.image_bytes', image.image_bytes]
+    : (['update.archive_bytes', settings.archive_bytes] as const)
+  if (offered.size > most)
+    throw new Fault('archive_too_large', `${offered.version} has ${offered.size} bytes, and ${what} allows ${most}`)
   // Without a root whoever answers at that address could choose the hour in which root runs what it sends.
   const { window, ...proven } = offered
   return { ...proven, bundle, ...(trust && window !== undefined && { window }) }
@@ -272,10 +304,23 @@ async function prepare(run: Run, { from, mark, offered }: Plan): Promise<Pending
   return ready
 }
 
-type RunStep = <Result>(name: UpdateStep, task: () => Promise<Result>) => Promise<Result>
+export type RunStep = <Result>(name: UpdateStep, task: () => Promise<Result>) => Promise<Result>
 
-/** Keeps why a step failed, for the next check; the first step that fails is the one. */
-function stepsOf({ clock, memory, parts }: Run, version: string): RunStep {
+/** What was proven to be the right archive, and is none, is none tomorrow; the key is not proven. */
+function isBadArchive(name: UpdateStep, { code }: Fault): boolean {
+  return name === 'unpack' && /^(archive|container)_(?!wrong_key)|^bad_manifest$/.test(code)
+}
+
+/** What a run works with while it fetches. */
+export interface Fetching extends Pick<SwitchParts, 'clock' | 'memory' | 'say'> {
+  parts: FetchParts
+}
+
+/**
+ * Keeps why a step failed, for the next check; the first step that fails is the one.
+ * @param isForGood whether the version would fail again tomorrow
+ */
+export function stepsOf({ clock, memory, parts }: Fetching, version: string, isForGood = isBadArchive): RunStep {
   const kept = new WeakSet<object>()
   return async (name, task) => {
     try {
@@ -289,22 +334,26 @@ function stepsOf({ clock, memory, parts }: Run, version: string): RunStep {
       if (code === 'update_disk_full') await rm(memory.part, { force: true })
       const reason = sentenceOf(fault)
       const report: UpdateReport = { failed: version, failed_step: name, reason }
-      // What was proven to be the right archive, and is none, is none tomorrow; the key is not proven.
-      const isForGood = name === 'unpack' && /^(archive|container)_(?!wrong_key)|^bad_manifest$/.test(code)
+      const isBad = fault instanceof Fault && isForGood(name, fault)
       await memory
-        .remember({ report, ...(isForGood && { bad: { version, reason, at: clock.epochMs() } }) })
+        .remember({ report, ...(isBad && { bad: { version, reason, at: clock.epochMs() } }) })
         .catch(() => undefined)
       throw fault
     }
   }
 }
 
-async function download({ clock, memory, parts, say }: Run, offered: ProvenOffer): Promise<void> {
+/** @param besideBytes that have to be free as well once it is there */
+export async function download(
+  { clock, memory, parts, say }: Fetching,
+  offered: ProvenOffer,
+  besideBytes = 0,
+): Promise<void> {
   const { size, version } = offered
   const server = await serverOf(parts, memory)
   const folder = dirname(memory.part)
   await makeFolder(folder)
-  const missing = async () => size - (await sizeOf(memory.part))
+  const missing = async () => size - (await sizeOf(memory.part)) + besideBytes
   await requireRoom(folder, await missing())
   let toldMs = clock.monotonicMs()
   try {
@@ -335,7 +384,10 @@ function megabytes(bytes: number): string {
   return (bytes / 1e6).toFixed(1)
 }
 
-async function verify({ memory, say }: Run, { checksum, version }: ProvenOffer): Promise<void> {
+export async function verify(
+  { memory, say }: Pick<Fetching, 'memory' | 'say'>,
+  { checksum, version }: ProvenOffer,
+): Promise<void> {
   const seen = await sha256OfFile(memory.part)
   if (seen !== checksum) {
     await rm(memory.part, { force: true })
@@ -393,7 +445,8 @@ async function withDependencies(install: () => Promise<void>, backup: string | n
   }
 }
 
-async function* decrypted(path: string, key: Uint8Array): AsyncGenerator<Uint8Array> {
+/** The plaintext of a container, in pieces. @throws Fault of the container */
+export async function* decrypted(path: string, key: Uint8Array): AsyncGenerator<Uint8Array> {
   const reader = createContainerReader(key)
   for await (const chunk of createReadStream(path, { highWaterMark: 1_048_576 })) yield* reader.take(chunk as Buffer)
   yield* reader.end()

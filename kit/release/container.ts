@@ -41,6 +41,16 @@ export function containerBytes(plainBytes: number): number {
   return AT.body + plainBytes + TAG_BYTES * Math.max(1, Math.ceil(plainBytes / CHUNK_BYTES))
 }
 
+/**
+ * Bytes of the plaintext of a container of so many bytes.
+ * @throws Fault `container_cut` if no container has so few
+ */
+export function plainBytes(sizeBytes: number): number {
+  const body = sizeBytes - AT.body
+  if (body < TAG_BYTES) throw new Fault('container_cut', `a container has more than ${sizeBytes} bytes`)
+  return body - TAG_BYTES * Math.ceil(body / (CHUNK_BYTES + TAG_BYTES))
+}
+
 // Writing.
 
 /** What was encrypted. */

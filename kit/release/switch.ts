@@ -51,6 +51,8 @@ export interface UpdateHooks {
 export type UpdateStep =
   | ('check' | 'backup' | 'download' | 'verify' | 'unpack' | 'dependencies')
   | ('runtime' | 'swap' | 'restart' | 'prove' | 'undo')
+  /** Of an image, in the place of those between `verify` and `prove`. */
+  | 'install'
 
 export interface SwitchParts {
   installed: Installed

@@ -10,6 +10,7 @@ import type { Clock, Timer } from '../clock.ts'
 import { Fault } from '../pure/fault.ts'
 import { escapeControls, shortCopy } from '../pure/text.ts'
 import { isVersion } from '../pure/version.ts'
+import { compatibleName } from './record.ts'
 import type { UpdateReport } from './update-memory.ts'
 import type { UpdateSettings } from './update-settings.ts'
 
@@ -30,6 +31,9 @@ const offer = Type.Object({
   release: Type.Optional(Type.Union([Type.String({ maxLength: 16_384 }), Type.Null()])),
   /** Hours in which to apply it, HH:MM-HH:MM. */
   window: Type.Optional(Type.String({ pattern: '^\\d\\d:\\d\\d-\\d\\d:\\d\\d$' })),
+  /** Of an image alone. */
+  kind: Type.Optional(Type.Literal('image')),
+  compatible: Type.Optional(compatibleName),
 })
 /** An update that the server offers; nothing of it is proven. */
 export type Offer = Static<typeof offer>
@@ -76,28 +80,34 @@ interface ServerParts {
     'update_url' | 'answer_ms' | 'stall_ms' | 'pull_tries' | 'retry_ms' | 'retry_most_ms' | 'archive_bytes'
   >
   installationId: string
+  /** Kind of board, of one that takes images and no updates. */
+  compatible?: string
   clock: Clock
 }
 
 /** @param parts.settings `update_url` with or without a slash at its end */
 export function updateServer(parts: ServerParts): UpdateServer {
-  const { clock, installationId, settings } = parts
+  const { clock, compatible, installationId, settings } = parts
+  const ofKind = compatible === undefined ? {} : { kind: 'image', compatible }
   return {
     async check(question) {
       const guard = guardOf(clock)
       try {
-        const response = await ask(parts, '/check_update', question, { guard })
+        const response = await ask(parts, '/check_update', { ...question, ...ofKind }, { guard })
         const text = await textOf(response, guard, settings.stall_ms).catch((cause) => {
           throw silent(settings.update_url, cause)
         })
         if (response.status !== 200) throw refused(response.status, text, installationId)
-        return offerOf(text)
+        const offered = offerOf(text)
+        if (offered !== undefined) refuseOtherKind(offered, compatible)
+        return offered
       } finally {
         guard.end()
       }
     },
     async pull(offered, part, onBytes = () => {}) {
-      await pullWhole(parts, { ...offered, path: '/pull_update', body: { version: offered.version } }, part, onBytes)
+      const body = { version: offered.version, ...ofKind }
+      await pullWhole(parts, { ...offered, path: '/pull_update', body }, part, onBytes)
     },
     async pullInstaller(wanted, to) {
       const path = `/installers/${wanted}`
@@ -321,6 +331,17 @@ function offerOf(text: string): Offer | undefined {
   throw new Fault(
     'update_server_wrong',
     'the answer of the update server has another shape than that of an update: look at its address',
+  )
+}
+
+/** An older server knows no images, and would offer an update. @throws Fault `update_server_wrong` */
+function refuseOtherKind(offered: Offer, compatible: string | undefined): void {
+  if (offered.compatible === compatible && (offered.kind === 'image') === (compatible !== undefined)) return
+  throw new Fault(
+    'update_server_wrong',
+    compatible === undefined
+      ? 'the update server offers an image, and was asked for an update'
+      : `the update server offers no image for ${compatible}, and was asked for one: it may be older than its boards`,
   )
 }
 

@@ -70,3 +70,36 @@ export const updateTable = Type.Object(
   { ...strict, description: 'Where updates of Plantroom come from, and how they are applied.' },
 )
 export type UpdateSettings = Static<typeof updateTable>
+
+/** The table `image` of the same file: of a board whose whole system is a firmware image. */
+export const imageTable = Type.Object(
+  {
+    compatible: Type.String({
+      default: '',
+      pattern: '^[A-Za-z0-9._-]{0,64}$',
+      description:
+        'kind of board this is, as ota.compatible of its board.toml: this machine is updated by images for it; empty: by releases of Plantroom',
+    }),
+    socket: Type.String({
+      default: '/run/plantroom/board/ota.sock',
+      pattern: '^/[!-~]{1,99}$',
+      description: 'where the board takes images, as its ota.socket',
+    }),
+    image_bytes: bytes(4_294_967_296, 'largest image that is downloaded'),
+    answer_ms: milliseconds(5000, 100, 600_000, 'how long the board may take to say what it runs'),
+    install_ms: milliseconds(
+      1_200_000,
+      1000,
+      7_200_000,
+      'how long the board may take nothing of an image, and say nothing of it, while it installs',
+    ),
+    restart_ms: milliseconds(
+      600_000,
+      1000,
+      7_200_000,
+      'how long is waited for the board to come back; longer, and the next start of the machine goes on from there',
+    ),
+  },
+  { ...strict, default: {}, description: 'Updates of a board by firmware images.' },
+)
+export type ImageSettings = Static<typeof imageTable>

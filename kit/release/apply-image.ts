@@ -1,0 +1,329 @@
+/**
+ * Updates a board whose whole system is a firmware image: check, download and proof as of an update (apply.ts), then the
+ * image is handed to the board, which proves it by its own keys, has it installed, and restarts. Which image runs then says
+ * what came of it. Every step may be killed at any instant and run again: `image.json` says how far it was.
+ */
+import { constants } from 'node:fs'
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { Fault } from '../pure/fault.ts'
+import { durationText } from '../pure/text.ts'
+import { makeFolder, replaceFile, syncFolder, systemDisk } from '../store/store.ts'
+import {
+  decrypted,
+  download,
+  type Fetching,
+  type FetchParts,
+  findOffer,
+  type ProvenOffer,
+  stepsOf,
+  underLock,
+  verify,
+} from './apply.ts'
+import { type Board, type BoardAbout, boardAt } from './board-socket.ts'
+import { plainBytes } from './container.ts'
+import type { Switched, SwitchParts, UpdateOutcome, UpdateStep } from './switch.ts'
+import { reasonOf, type UpdateMemory, updateMemory } from './update-memory.ts'
+import type { ImageSettings } from './update-settings.ts'
+
+/** A board, and who updates it. */
+export interface ImageParts extends FetchParts {
+  image: ImageSettings
+  /**
+   * Waits until nothing runs that a restart of the machine would cut.
+   * @throws Fault `update_put_off`
+   */
+  hold(say: (sentence: string) => void): Promise<{ release(): void }>
+}
+
+/**
+ * Brings an image under way to its end, if there is one: after a start of the machine.
+ * @returns undefined if there was none, or if it has to be handed over once more
+ * @throws Fault as `applyImage`
+ */
+export async function settleImage(parts: ImageParts): Promise<Switched | undefined> {
+  return await locked(parts, 'settle', settle)
+}
+
+/**
+ * Asks the server whether there is an image that this board may take.
+ * @throws Fault as `checkForUpdate`, and `image_board_silent`
+ */
+export async function checkForImage(parts: ImageParts): Promise<UpdateOutcome> {
+  return await locked(parts, 'check', async (run) => {
+    const about = await run.board.about()
+    await noticeReturn(run, about)
+    const found = await findOffer(run, about.runs)
+    if ('outcome' in found) return found
+    return { outcome: 'available', version: found.version, from: about.runs, window: found.window }
+  })
+}
+
+/**
+ * Installs the image that the server offers, if there is one; first it ends one that was cut off. Resolves when the board
+ * runs it and answers, or runs another one.
+ * @throws Fault as `checkForImage`, of the download and the container, `image_not_taken`, `image_refused`,
+ * `update_put_off` if another image is being installed
+ */
+export async function applyImage(parts: ImageParts): Promise<UpdateOutcome> {
+  return await locked(parts, 'apply', async (run) => {
+    const settled = await settle(run)
+    if (settled !== undefined) return settled
+    const about = await run.board.about()
+    const found = await findOffer(run, about.runs)
+    if ('outcome' in found) return found
+    run.say(`${found.version} is there, ${about.runs} runs`, 'check')
+    return await bring(run, found, about)
+  })
+}
+
+// Each in its own phase.
+
+const journal = Type.Object(
+  {
+    /**
+     * fetching: the image is on its way. installing: it is handed to the board, and perhaps installed. installed: the board
+     * said so, and restarts. applied: it ran well; kept, so that a board that comes back with the one before is noticed.
+     */
+    phase: Type.Enum(['fetching', 'installing', 'installed', 'applied']),
+    version: Type.String({ maxLength: 64 }),
+    /** Of the container: `download.part` is a part of no other. */
+    checksum: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    /** What ran before. */
+    from_version: Type.String({ maxLength: 64 }),
+    /** The run of the board that it was handed to; empty before. */
+    run: Type.String({ maxLength: 64 }),
+    /** How often it was handed over. */
+    tries: Type.Integer({ minimum: 0 }),
+  },
+  { additionalProperties: false },
+)
+type Journal = Static<typeof journal>
+
+interface Run extends Fetching {
+  parts: ImageParts
+  board: Board
+  memory: UpdateMemory
+}
+
+async function locked<Result extends UpdateOutcome | undefined>(
+  parts: ImageParts,
+  task: 'check' | 'apply' | 'settle',
+  work: (run: Run) => Promise<Result>,
+): Promise<Result> {
+  const { clock, image, state } = parts
+  // No folder of releases is changed here: the lock is that of the state.
+  await makeFolder(state)
+  return await underLock(parts, state, task, (say: SwitchParts['say']) =>
+    work({ parts, board: boardAt(image), memory: updateMemory(state), clock, say }),
+  )
+}
+
+async function settle(run: Run): Promise<Switched | undefined> {
+  const known = await readJournal(run)
+  if (known === undefined || known.phase === 'fetching') return undefined
+  if (known.phase === 'applied') {
+    // It may be about to start, and is asked again with each look for an image.
+    const about = await run.board.about().catch(() => undefined)
+    return about && (await noticeReturn(run, about))
+  }
+  run.say(`the image ${known.version} was handed over, and is seen to its end`, 'check')
+  return await watch(run, known)
+}
+
+/** Somebody, or the boot loader, may have gone back from an image long after it had run well: it is not tried again. */
+async function noticeReturn(run: Run, { runs }: BoardAbout): Promise<Switched | undefined> {
+  const known = await readJournal(run)
+  if (known?.phase !== 'applied' || known.version === runs) return undefined
+  if (runs === known.from_version) return await cameBack(run, known, runs)
+  // Another one was installed by hand.
+  await clearJournal(run)
+  return undefined
+}
+
+// To the board.
+
+async function bring(run: Run, offered: ProvenOffer, about: BoardAbout): Promise<UpdateOutcome> {
+  const { clock, memory, parts } = run
+  if (about.missing !== null) throw new Fault('image_not_taken', about.missing.message)
+  if (about.state !== 'idle' && about.state !== 'failed') throw busy()
+  const before = await readJournal(run)
+  const isSame = before?.checksum === offered.checksum
+  // In this order: the part never is one of another image than the journal says.
+  if (!isSame) await rm(memory.part, { force: true })
+  const { checksum, version } = offered
+  const begun: Journal = {
+    ...{ phase: 'fetching', version, checksum, from_version: about.runs, run: '' },
+    tries: isSame ? before.tries : 0,
+  }
+  await saveJournal(run, begun)
+  const step = stepsOf({ clock, memory, parts, say: run.say }, version, isRefusedForGood)
+  // The board keeps the whole image too while it installs it.
+  await step('download', () => download(run, offered, offered.size))
+  await step('verify', () => verify(run, offered))
+  // Not a step: what is put off is no failure of the image, and the server is told of none.
+  const held = await parts.hold((sentence) => run.say(sentence, 'install'))
+  try {
+    const next: Journal = { ...begun, phase: 'installing', run: about.run, tries: begun.tries + 1 }
+    const isTaken = await step('install', () => install(run, next, offered))
+    if (!isTaken) throw busy()
+    const came = await watch(run, { ...next, phase: 'installed' })
+    if (came !== undefined) return came
+    throw new Fault('image_refused', `the board did not install the image ${version}: look at its log`)
+  } finally {
+    held.release()
+  }
+}
+
+function busy(): Fault {
+  return new Fault('update_put_off', 'the board takes another image just now: nothing was changed, try again later')
+}
+
+/** @returns whether the board took it; false if it is busy with another one */
+async function install({ board, memory, parts, say, ...run }: Run, next: Journal, offered: ProvenOffer) {
+  const whole = { ...run, board, memory, parts, say }
+  const { encryption_key, size, version } = offered
+  await saveJournal(whole, next)
+  say(`${version} is handed to the board`, 'install')
+  try {
+    await board.install(decrypted(memory.part, Buffer.from(encryption_key, 'hex')), plainBytes(size))
+  } catch (fault) {
+    const { code } = fault as Fault
+    // Whoever does not answer may have installed it: what runs after the next start says so.
+    if (code === 'image_board_silent') throw fault
+    await saveJournal(whole, { ...next, phase: 'fetching' })
+    if (codeOfBoard(fault) === 'ota_busy') return false
+    if (isRefusedForGood('install', fault as Fault) || codeOfBoard(fault) === 'image_no_room')
+      await rm(memory.part, { force: true })
+    throw fault
+  }
+  await saveJournal(whole, { ...next, phase: 'installed' })
+  await rm(memory.part, { force: true })
+  say(`${version} is installed, and the board restarts`, 'install')
+  return true
+}
+
+/** What no board of this kind takes, today or tomorrow; a key, a program or room may be added. */
+const REFUSED_FOR_GOOD: ReadonlySet<unknown> = new Set(
+  ['unknown', 'wrong_board', 'too_old', 'damaged', 'length'].map((why) => `image_${why}`),
+)
+
+function isRefusedForGood(name: UpdateStep, fault: Fault): boolean {
+  return name === 'install' && (REFUSED_FOR_GOOD.has(codeOfBoard(fault)) || /^container_(?!wrong_key)/.test(fault.code))
+}
+
+function codeOfBoard(fault: unknown): unknown {
+  return fault instanceof Fault && fault.code === 'image_refused' ? fault.details?.code : undefined
+}
+
+// What came of it.
+
+/**
+ * Waits until the board has restarted, and has run the image for the probation.
+ * @returns undefined if the image was not installed after all
+ * @throws Fault `image_board_silent` if it does not come back in time: it is seen to its end the next time
+ */
+async function watch(run: Run, begun: Journal): Promise<Switched | undefined> {
+  const { board, clock, parts, say } = run
+  const { image, settings } = parts
+  const begunMs = clock.monotonicMs()
+  let known = begun
+  let well: { start: string; sinceMs: number } | undefined
+  for (;;) {
+    const about = await board.about().catch(() => undefined)
+    const nowMs = clock.monotonicMs()
+    if (about === undefined) well = undefined
+    else if (about.run === known.run) {
+      if (known.phase === 'installing' && (about.state === 'idle' || about.state === 'failed')) {
+        await saveJournal(run, { ...known, phase: 'fetching' })
+        return undefined
+      }
+      if (known.phase === 'installing' && about.state === 'installed') {
+        known = { ...known, phase: 'installed' }
+        await saveJournal(run, known)
+      }
+    } else {
+      if (about.runs !== known.version) return await returned(run, known, about)
+      if (well?.start !== about.start) {
+        well = { start: about.start, sinceMs: nowMs }
+        say(`${about.runs} answers; it is watched for ${Math.ceil(settings.probation_ms / 1000)} s`, 'prove')
+      }
+      if (nowMs - well.sinceMs >= settings.probation_ms) return await applied(run, known)
+    }
+    if (nowMs - begunMs >= image.restart_ms + settings.probation_ms)
+      throw new Fault(
+        'image_board_silent',
+        `the board is not back after ${durationText(nowMs - begunMs)}: it is looked at again with the next update, or at the next start of the machine`,
+      )
+    await new Promise<void>((resolve) => clock.after(settings.probe_ms, resolve))
+  }
+}
+
+async function applied(run: Run, known: Journal): Promise<Switched> {
+  const { from_version: from, version } = known
+  await run.memory.remember({ report: { applied: version } })
+  await rm(run.memory.part, { force: true })
+  await saveJournal(run, { ...known, phase: 'applied' })
+  run.say(`${version} is applied`, 'prove')
+  return { outcome: 'applied', version, from }
+}
+
+/** The board has restarted, and does not run the image. */
+async function returned(run: Run, known: Journal, { runs }: BoardAbout): Promise<Switched | undefined> {
+  const { parts, say } = run
+  const { from_version, phase, tries, version } = known
+  // The power may have failed before the board had all of it.
+  if (phase === 'installing' && runs === from_version && tries < parts.settings.tries) {
+    say(`${version} was not installed before the board restarted: it is handed over once more`, 'install')
+    await saveJournal(run, { ...known, phase: 'fetching' })
+    return undefined
+  }
+  return await cameBack(run, known, runs)
+}
+
+async function cameBack(run: Run, { phase, tries, version }: Journal, to: string): Promise<Switched> {
+  const { clock, memory, say } = run
+  const reason = reasonOf(
+    {
+      installed: `the board was to start ${version}, and came back with ${to}`,
+      applied: `${version} had run, and the board went back to ${to}`,
+    }[phase as string] ?? `it was handed to the board ${tries} times, and each time ${to} ran afterwards`,
+  )
+  await memory.remember({
+    report: { rolled_back: version, failed_step: 'prove', reason },
+    bad: { version, reason, at: clock.epochMs() },
+  })
+  await rm(memory.part, { force: true })
+  await clearJournal(run)
+  say(`${to} runs; ${version} is not tried again: ${reason}`, 'undo')
+  return { outcome: 'rolled_back', version, to, step: 'prove', reason }
+}
+
+// The journal.
+
+const JOURNAL_FILE = 'image.json'
+
+/** @throws Fault `update_memory_damaged` */
+async function readJournal({ parts: { state } }: Pick<Run, 'parts'>): Promise<Journal | undefined> {
+  const path = join(state, JOURNAL_FILE)
+  try {
+    const text = await readFile(path, { encoding: 'utf8', flag: constants.O_RDONLY | constants.O_NOFOLLOW })
+    const value: unknown = JSON.parse(text)
+    if (Value.Check(journal, value)) return value
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if (!(cause instanceof SyntaxError)) throw cause
+  }
+  throw new Fault('update_memory_damaged', `${path} is damaged: move it away, and run the update again`)
+}
+
+async function saveJournal({ parts: { state } }: Pick<Run, 'parts'>, next: Journal): Promise<void> {
+  await replaceFile(join(state, JOURNAL_FILE), `${JSON.stringify(next, null, 2)}\n`)
+}
+
+async function clearJournal({ parts: { state } }: Pick<Run, 'parts'>): Promise<void> {
+  await rm(join(state, JOURNAL_FILE), { force: true })
+  await syncFolder(systemDisk, state)
+}

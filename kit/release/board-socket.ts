@@ -1,0 +1,131 @@
+/**
+ * The board of this machine, as its updater sees it: what it runs, and a place to hand an image to. The socket belongs to the
+ * board's user, so nothing that it says is believed beyond what the board could do by itself.
+ */
+import { type IncomingMessage, request } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { Fault } from '../pure/fault.ts'
+import { escapeControls, shortCopy } from '../pure/text.ts'
+import { isVersion } from '../pure/version.ts'
+import type { ImageSettings } from './update-settings.ts'
+
+// A newer board may say more.
+const fault = Type.Object({ code: Type.String({ maxLength: 64 }), message: Type.String({ maxLength: 2000 }) })
+const about = Type.Object({
+  /** Names this run of what an image is started by, the machine or the board alone; after a restart it is another one. */
+  run: Type.String({ minLength: 1, maxLength: 64 }),
+  /** The same of the board's process. */
+  start: Type.String({ minLength: 1, maxLength: 64 }),
+  /** The version of the image that runs. */
+  runs: Type.Refine(Type.String({ maxLength: 64 }), isVersion),
+  /** How far it is with an image. */
+  state: Type.Enum(['idle', 'receiving', 'verifying', 'installing', 'installed', 'failed']),
+  /** What it lacks to take one. */
+  missing: Type.Union([fault, Type.Null()]),
+})
+export type BoardAbout = Static<typeof about>
+
+const refusal = Type.Object({ error: Type.String({ maxLength: 64 }), message: Type.String({ maxLength: 2000 }) })
+
+const MOST_ANSWER_BYTES = 65_536
+
+export interface Board {
+  /** @throws Fault `image_board_silent` */
+  about(): Promise<BoardAbout>
+  /**
+   * Hands an image over; the board proves and installs it, and restarts.
+   * @param sizeBytes of all pieces
+   * @throws Fault `image_refused` with the board's `code` in its details, `image_board_silent` if it is not known whether it
+   * was installed; and what the image throws: then it was not
+   */
+  install(image: AsyncIterable<Uint8Array>, sizeBytes: number): Promise<void>
+}
+
+export function boardAt({ answer_ms, install_ms, socket }: ImageSettings): Board {
+  return {
+    async about() {
+      const { body, status } = await ask({ socket, stallMs: answer_ms, method: 'GET' })
+      if (status === 200 && Value.Check(about, body)) return body
+      throw new Fault('image_board_silent', `whoever answers at ${socket} is no board, or another version of it`)
+    },
+    async install(image, sizeBytes) {
+      const { body, status } = await ask({ socket, stallMs: install_ms, method: 'POST', image, sizeBytes })
+      if (status === 200) return
+      const said = Value.Check(refusal, body) ? body : { error: '', message: `it answered ${status}` }
+      const sentence = `the board did not install the image: ${escapeControls(shortCopy(said.message, 300))}`
+      throw new Fault('image_refused', sentence, { details: { code: said.error } })
+    },
+  }
+}
+
+interface Question {
+  socket: string
+  method: 'GET' | 'POST'
+  /** Given up after so long without a byte in either direction. */
+  stallMs: number
+  image?: AsyncIterable<Uint8Array>
+  sizeBytes?: number
+}
+
+/** @throws Fault `image_board_silent`, and what the image throws */
+async function ask({
+  image,
+  method,
+  sizeBytes,
+  socket,
+  stallMs,
+}: Question): Promise<{ status: number; body: unknown }> {
+  const headers = sizeBytes === undefined ? {} : { 'content-length': sizeBytes }
+  const call = request({ socketPath: socket, method, path: '/', headers, timeout: stallMs, agent: false })
+  let isAnswered = false
+  const answered = new Promise<{ status: number; body: unknown }>((resolve, reject) => {
+    const failed = (cause: NodeJS.ErrnoException) => {
+      if (!isAnswered) reject(silent(socket, cause))
+    }
+    call.on('timeout', () => call.destroy(new Error(`nothing moved for ${stallMs} ms`)))
+    call.on('error', failed)
+    call.on('response', (response) => {
+      // It has made up its mind: what is left of the image need not be sent.
+      isAnswered = true
+      answerOf(response).then(resolve, (cause) => reject(silent(socket, cause)))
+    })
+  })
+  // Whatever fails first is told below.
+  answered.catch(() => undefined)
+  try {
+    if (image === undefined) call.end()
+    else
+      await pipeline(Readable.from(image, { objectMode: false }), call).catch((cause) => {
+        if (cause instanceof Fault) throw cause
+      })
+    return await answered
+  } finally {
+    call.destroy()
+  }
+}
+
+async function answerOf(response: IncomingMessage): Promise<{ status: number; body: unknown }> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of response as AsyncIterable<Buffer>) {
+    bytes += piece.length
+    if (bytes <= MOST_ANSWER_BYTES) pieces.push(piece)
+  }
+  const status = response.statusCode ?? 0
+  try {
+    return { status, body: bytes > MOST_ANSWER_BYTES ? undefined : JSON.parse(Buffer.concat(pieces).toString('utf8')) }
+  } catch {
+    return { status, body: undefined }
+  }
+}
+
+function silent(socket: string, cause: NodeJS.ErrnoException): Fault {
+  return new Fault(
+    'image_board_silent',
+    `the board does not answer at ${socket} (${cause.code ?? cause.message}): look at plantroom status board, and at ota.socket`,
+    { cause },
+  )
+}
