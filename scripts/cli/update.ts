@@ -8,11 +8,12 @@ import { systemClock } from '#kit/clock.ts'
 import { loadConfig } from '#kit/config/load.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { isWithinHours } from '#kit/pure/setting-keys.ts'
-import { applyUpdate, checkForUpdate, settleUpdate, type UpdateParts } from '#kit/release/apply.ts'
+import { applyUpdate, checkForUpdate, type FetchParts, settleUpdate } from '#kit/release/apply.ts'
+import { applyImage, checkForImage, settleImage } from '#kit/release/apply-image.ts'
 import { placeOf, sentenceOfPlace, type UpdatePlace } from '#kit/release/place.ts'
-import type { UpdateOutcome } from '#kit/release/switch.ts'
+import type { UpdateHooks, UpdateOutcome } from '#kit/release/switch.ts'
 import { sentenceOfOutcome, toldFolder } from '#kit/release/told.ts'
-import { type UpdateSettings, updateTable } from '#kit/release/update-settings.ts'
+import { type ImageSettings, imageTable, type UpdateSettings, updateTable } from '#kit/release/update-settings.ts'
 import { configFileOf, exitCodes, stateFolderOf } from '#kit/run/arguments.ts'
 import { ownerOfFolder } from '#kit/run/state-folder.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
@@ -31,7 +32,19 @@ const ANSWER_MS = 10_000
 /** The first descriptor that systemd hands in. @source sd_listen_fds(3) */
 const HANDED_IN = 3
 
-const schema = Type.Object({ update: updateTable }, { additionalProperties: false })
+const schema = Type.Object({ update: updateTable, image: imageTable }, { additionalProperties: false })
+interface Settings {
+  update: UpdateSettings
+  image: ImageSettings
+}
+
+/** What is done, of a machine that is updated by releases and of a board that is updated by images. */
+const tasks = {
+  check: { release: checkForUpdate, image: checkForImage },
+  apply: { release: applyUpdate, image: applyImage },
+  settle: { release: settleUpdate, image: settleImage },
+  timed: { release: inHours(checkForUpdate, applyUpdate), image: inHours(checkForImage, applyImage) },
+} as const
 
 /** Checks for an update, and applies it. */
 export const update: Command = {
@@ -44,6 +57,8 @@ the running daemons are backed up, the update is downloaded, its checksum and si
 put in its place, and the daemons are restarted and watched. If one of them is not well, what ran before runs again, and the
 version is not tried again. Macros that run end first, within update.macro_wait_ms. May be interrupted at any time, and run again.
 On a machine whose Plantroom is a Debian package, apt does this, and this command does nothing.
+On a board whose whole system is a firmware image (image.compatible says for which kind of board), the image is downloaded and proven
+so, and handed to the board, which installs it as one that is uploaded. Which image runs after the restart says what came of it.
   --check          look only
   --yes            apply it without a question
   --settle         end an update that was cut off, and look for no other: for the start of the machine
@@ -82,14 +97,15 @@ not applied, or is not tried again.
     const say = (sentence: string) => (json ? world.err : world.out)(`[UPDATE] ${sentence}\n`)
     const call: Call = { world, given: values, say }
     if (asked) return await answerAsked(call)
+    const settings = await settingsOf(call)
     const place = await placeOf(world.daemonsFolder, world.env)
-    if (place.kind === 'debian') {
+    if (place.kind === 'debian' && settings.image.compatible === '') {
       say(sentenceOfPlace(place))
       if (json) world.out(`${JSON.stringify({ outcome: 'debian', package: place.name })}\n`)
       return exitCodes.fine
     }
-    if (timed) return await performTimed(call, place)
-    const outcome = await perform(call, { place, task: settle ? settleUpdate : yes ? applyUpdate : checkForUpdate })
+    if (timed) return await performTimed(call, { settings, place })
+    const outcome = await perform(call, { settings, place, task: settle ? 'settle' : yes ? 'apply' : 'check' })
     say(sentenceOfOutcome(outcome))
     if (json) world.out(`${JSON.stringify(outcome ?? { outcome: 'settled' })}\n`)
     return exitCodeOf(outcome)
@@ -104,34 +120,40 @@ interface Call {
 }
 
 interface Task {
+  settings: Settings
   place: UpdatePlace
-  task(parts: UpdateParts): Promise<UpdateOutcome | undefined>
+  task: keyof typeof tasks
   onBegun?(at: number): void
 }
 
 /** @throws Fault of the settings, `state_foreign`, `update_not_ours`, and of the task */
-async function perform(call: Call, { place, task, onBegun }: Task) {
-  const { given, say, world } = call
-  const settings = await settingsOf(call)
+async function perform({ given, say, world }: Call, { onBegun, place, settings, task }: Task) {
+  const { image, update } = settings
   const state = resolve(given.state ?? stateFolderOf({ name: 'update', env: world.env }))
   for (const folder of [state, toldFolder(state)]) requireRoots(folder)
+  const told = { say, ...(onBegun && { onBegun }) }
+  if (image.compatible !== '') {
+    const parts = await partsOf(world, { ...told, settings: update, state })
+    return await outcomeOf(() => tasks[task].image({ ...parts, image, hooks: hooksOf(world, state, update) }))
+  }
   if (place.kind !== 'release') throw new Fault('update_not_ours', sentenceOfPlace(place))
   requireRoots(place.root)
-  const parts = await partsOf(world, { root: place.root, settings, state, say })
-  return await outcomeOf(task, { ...parts, ...(onBegun && { onBegun }) })
+  const { root } = place
+  const parts = await partsOf(world, { ...told, settings: update, state })
+  return await outcomeOf(() => tasks[task].release({ ...parts, root, hooks: hooksOf(world, state, update, root) }))
 }
 
-async function settingsOf({ given, world }: Call): Promise<UpdateSettings> {
+async function settingsOf({ given, world }: Call): Promise<Settings> {
   const { config, set = [] } = given
   const file = resolve(config ?? configFileOf('update', world.env))
   const { value } = await loadConfig({ schema, file, mustExist: config !== undefined, sets: set })
-  return value.update
+  return value
 }
 
 /** What the timer does is no failure where it meets the button, or macros that run: it comes again. */
-async function performTimed(call: Call, place: UpdatePlace): Promise<number> {
+async function performTimed(call: Call, what: Pick<Task, 'settings' | 'place'>): Promise<number> {
   try {
-    const outcome = await perform(call, { place, task: applyInHours })
+    const outcome = await perform(call, { ...what, task: 'timed' })
     call.say(sentenceOfOutcome(outcome))
     return exitCodeOf(outcome)
   } catch (fault) {
@@ -142,14 +164,20 @@ async function performTimed(call: Call, place: UpdatePlace): Promise<number> {
   }
 }
 
-async function applyInHours(parts: UpdateParts): Promise<UpdateOutcome> {
-  const found = await checkForUpdate(parts)
-  if (found.outcome !== 'available') return found
-  const window = parts.settings.window || found.window || NIGHT
-  const now = new Date(systemClock.epochMs())
-  if (isWithinHours(window, 60 * now.getHours() + now.getMinutes())) return await applyUpdate(parts)
-  parts.say(`${found.version} is applied between ${window.replace('-', ' and ')}`, 'check')
-  return found
+/** Looks, and applies in the hours for it alone. */
+function inHours<Parts extends Pick<FetchParts, 'settings' | 'say'>>(
+  look: (parts: Parts) => Promise<UpdateOutcome>,
+  apply: (parts: Parts) => Promise<UpdateOutcome>,
+) {
+  return async (parts: Parts): Promise<UpdateOutcome> => {
+    const found = await look(parts)
+    if (found.outcome !== 'available') return found
+    const window = parts.settings.window || found.window || NIGHT
+    const now = new Date(systemClock.epochMs())
+    if (isWithinHours(window, 60 * now.getHours() + now.getMinutes())) return await apply(parts)
+    parts.say(`${found.version} is applied between ${window.replace('-', ' and ')}`, 'check')
+    return found
+  }
 }
 
 /** Settings are read at each request: what is wrong in them is answered, and does not end the service. */
@@ -158,7 +186,10 @@ async function answerAsked(call: Call): Promise<number> {
   const { LISTEN_FDS, LISTEN_PID } = world.env
   if (LISTEN_FDS !== '1' || LISTEN_PID !== String(process.pid))
     throw new Fault('bad_usage', 'systemd hands in no socket: systemctl enable --now plantroom-update.socket')
-  const settings = await settingsOf(call).catch(() => Value.Create(updateTable))
+  const settings = await settingsOf(call).then(
+    ({ update: known }) => known,
+    () => Value.Create(updateTable),
+  )
   await serveAsked({
     at: { fd: HANDED_IN },
     clock: systemClock,
@@ -166,28 +197,32 @@ async function answerAsked(call: Call): Promise<number> {
     limits: { gapMs: settings.ask_gap_ms, idleMs: settings.ask_idle_ms },
     async perform(task, onBegun) {
       const place = await placeOf(world.daemonsFolder, world.env)
-      const does = task === 'apply' ? applyUpdate : checkForUpdate
-      say(sentenceOfOutcome(await perform(call, { place, task: does, onBegun })))
+      const asked = { settings: await settingsOf(call), place, task, onBegun }
+      say(sentenceOfOutcome(await perform(call, asked)))
     },
   })
   return exitCodes.fine
 }
 
-type Given = Pick<UpdateParts, 'root' | 'settings' | 'state' | 'say'>
+type Given = Pick<FetchParts, 'settings' | 'state' | 'say' | 'onBegun'>
 
-async function partsOf(world: World, { root, say, settings, state }: Given): Promise<UpdateParts> {
+async function partsOf(world: World, given: Given): Promise<FetchParts> {
   const isClockRight = await hasRightClock(world)
   return {
-    ...{ root, state, settings, say, clock: systemClock },
+    ...{ ...given, clock: systemClock },
     arch: process.arch === 'x64' ? 'amd64' : process.arch,
     nowAt: () => (isClockRight ? systemClock.epochMs() : undefined),
-    hooks: updateHooks(world, {
-      ...{ root, state, kept: settings.backups },
-      ...{ quietSocket: settings.quiet_socket, macroWaitMs: settings.macro_wait_ms },
-      // STATE_DIRECTORY is that of this command, where systemd starts it.
-      stateOf: (name) => stateFolderOf({ name, env: { ...world.env, STATE_DIRECTORY: undefined } }),
-    }),
   }
+}
+
+/** @param root undefined on a board that takes images */
+function hooksOf(world: World, state: string, settings: UpdateSettings, root?: string): UpdateHooks {
+  return updateHooks(world, {
+    ...{ root, state, kept: settings.backups },
+    ...{ quietSocket: settings.quiet_socket, macroWaitMs: settings.macro_wait_ms },
+    // STATE_DIRECTORY is that of this command, where systemd starts it.
+    stateOf: (name) => stateFolderOf({ name, env: { ...world.env, STATE_DIRECTORY: undefined } }),
+  })
 }
 
 /**
@@ -204,12 +239,9 @@ function requireRoots(folder: string): void {
     )
 }
 
-async function outcomeOf<Outcome>(
-  task: (parts: UpdateParts) => Promise<Outcome>,
-  parts: UpdateParts,
-): Promise<Outcome> {
+async function outcomeOf<Outcome>(task: () => Promise<Outcome>): Promise<Outcome> {
   try {
-    return await task(parts)
+    return await task()
   } catch (error) {
     const { code, path, syscall } = error as NodeJS.ErrnoException
     if (syscall === undefined) throw error
