@@ -319,6 +319,7 @@ function otaSocketOf({ clock, config, version }: Context, { machine, ota, record
     ...{ clock, ota, bounds: uploadBounds(config), rebooter: machine.rebooter, recorder: records.recorder },
     path: config.ota.socket || (folder === '' ? '' : join(folder, 'ota.sock')),
     runs: imageVersion(config.ota.os_release) ?? version,
+    compatible: config.ota.compatible,
     bootId: readBootId(),
   })
 }

@@ -49,11 +49,11 @@ export async function settleImage(parts: ImageParts): Promise<Switched | undefin
 
 /**
  * Asks the server whether there is an image that this board may take.
- * @throws Fault as `checkForUpdate`, and `image_board_silent`
+ * @throws Fault as `checkForUpdate`, `image_board_silent`, `image_not_taken`
  */
 export async function checkForImage(parts: ImageParts): Promise<UpdateOutcome> {
   return await locked(parts, 'check', async (run) => {
-    const about = await run.board.about()
+    const about = await aboutBoard(run)
     await noticeReturn(run, about)
     const found = await findOffer(run, about.runs)
     if ('outcome' in found) return found
@@ -64,14 +64,14 @@ export async function checkForImage(parts: ImageParts): Promise<UpdateOutcome> {
 /**
  * Installs the image that the server offers, if there is one; first it ends one that was cut off. Resolves when the board
  * runs it and answers, or runs another one.
- * @throws Fault as `checkForImage`, of the download and the container, `image_not_taken`, `image_refused`,
+ * @throws Fault as `checkForImage`, of the download and the container, `image_refused`,
  * `update_put_off` if another image is being installed
  */
 export async function applyImage(parts: ImageParts): Promise<UpdateOutcome> {
   return await locked(parts, 'apply', async (run) => {
     const settled = await settle(run)
     if (settled !== undefined) return settled
-    const about = await run.board.about()
+    const about = await aboutBoard(run)
     const found = await findOffer(run, about.runs)
     if ('outcome' in found) return found
     run.say(`${found.version} is there, ${about.runs} runs`, 'check')
@@ -131,6 +131,16 @@ async function settle(run: Run): Promise<Switched | undefined> {
   }
   run.say(`the image ${known.version} was handed over, and is seen to its end`, 'check')
   return await watch(run, known)
+}
+
+/** @throws Fault `image_not_taken` if the board would refuse each image that this machine asks for */
+async function aboutBoard({ board, parts: { image } }: Run): Promise<BoardAbout> {
+  const about = await board.about()
+  if (about.compatible === image.compatible) return about
+  throw new Fault(
+    'image_not_taken',
+    `the board takes images for ${about.compatible} (ota.compatible of board.toml), and image.compatible of update.toml says ${image.compatible}`,
+  )
 }
 
 /** Somebody, or the boot loader, may have gone back from an image long after it had run well: it is not tried again. */

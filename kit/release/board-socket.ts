@@ -4,12 +4,12 @@
  */
 import { type IncomingMessage, request } from 'node:http'
 import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Fault } from '../pure/fault.ts'
 import { escapeControls, shortCopy } from '../pure/text.ts'
 import { isVersion } from '../pure/version.ts'
+import { compatibleName } from './record.ts'
 import type { ImageSettings } from './update-settings.ts'
 
 // A newer board may say more.
@@ -21,6 +21,8 @@ const about = Type.Object({
   start: Type.String({ minLength: 1, maxLength: 64 }),
   /** The version of the image that runs. */
   runs: Type.Refine(Type.String({ maxLength: 64 }), isVersion),
+  /** The kind of board that its images have to be for. */
+  compatible: compatibleName,
   /** How far it is with an image. */
   state: Type.Enum(['idle', 'receiving', 'verifying', 'installing', 'installed', 'failed']),
   /** What it lacks to take one. */
@@ -80,29 +82,26 @@ async function ask({
 }: Question): Promise<{ status: number; body: unknown }> {
   const headers = sizeBytes === undefined ? {} : { 'content-length': sizeBytes }
   const call = request({ socketPath: socket, method, path: '/', headers, timeout: stallMs, agent: false })
-  let isAnswered = false
-  const answered = new Promise<{ status: number; body: unknown }>((resolve, reject) => {
-    const failed = (cause: NodeJS.ErrnoException) => {
-      if (!isAnswered) reject(silent(socket, cause))
-    }
-    call.on('timeout', () => call.destroy(new Error(`nothing moved for ${stallMs} ms`)))
-    call.on('error', failed)
-    call.on('response', (response) => {
-      // It has made up its mind: what is left of the image need not be sent.
-      isAnswered = true
-      answerOf(response).then(resolve, (cause) => reject(silent(socket, cause)))
-    })
-  })
-  // Whatever fails first is told below.
-  answered.catch(() => undefined)
+  const source = image && Readable.from(image, { objectMode: false })
   try {
-    if (image === undefined) call.end()
-    else
-      await pipeline(Readable.from(image, { objectMode: false }), call).catch((cause) => {
-        if (cause instanceof Fault) throw cause
+    return await new Promise((resolve, reject) => {
+      let isAnswered = false
+      call.on('timeout', () => call.destroy(new Error(`nothing moved for ${stallMs} ms`)))
+      call.on('error', (cause) => {
+        if (!isAnswered) reject(silent(socket, cause))
       })
-    return await answered
+      call.on('response', (response) => {
+        // It has made up its mind: what is left of the image need not be sent.
+        isAnswered = true
+        source?.destroy()
+        answerOf(response).then(resolve, (cause) => reject(silent(socket, cause)))
+      })
+      source?.on('error', reject)
+      if (source === undefined) call.end()
+      else source.pipe(call)
+    })
   } finally {
+    source?.destroy()
     call.destroy()
   }
 }

@@ -100,6 +100,6 @@ export const imageTable = Type.Object(
       'how long is waited for the board to come back; longer, and the next start of the machine goes on from there',
     ),
   },
-  { ...strict, default: {}, description: 'Updates of a board by firmware images.' },
+  { ...strict, description: 'Updates of a board by firmware images.' },
 )
 export type ImageSettings = Static<typeof imageTable>

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { Value } from 'typebox/value'
-import { updateTable } from '#kit/release/update-settings.ts'
+import { imageTable, updateTable } from '#kit/release/update-settings.ts'
 import { updatingKeys } from '../../daemons/controller/core/update-keys.ts'
 import { placeOfUnitFile } from '../cli/units.ts'
 
@@ -101,6 +101,12 @@ t.test('what the controller asks, and where it is asked, are where the settings 
     [quiet],
   )
   t.same(wordsOf('plantroom-controller.service', 'RuntimeDirectoryMode'), ['0700'])
+  const { socket: images } = Value.Create(imageTable)
+  t.same(
+    wordsOf('plantroom-board.service', 'RuntimeDirectory').map((name) => `/run/${name}/ota.sock`),
+    [images],
+  )
+  t.same(wordsOf('plantroom-board.service', 'RuntimeDirectoryMode'), ['0700'])
 })
 
 t.test('the services of updates have one sandbox, and nothing of it is written twice', async (t) => {
@@ -137,10 +143,13 @@ t.test('an update that was killed is ended, and by the release before if the new
     t.same(wordsOf(unit, 'OnFailure'), ['plantroom-update-settle.service'])
   t.same(wordsOf('plantroom-update-settle.service', 'OnFailure'), ['plantroom-update-undo.service'])
   t.same(wordsOf('plantroom-update-settle.service', 'WantedBy'), ['multi-user.target'])
-  for (const unit of ['plantroom-update-settle.service', 'plantroom-update-undo.service']) {
-    t.same(wordsOf(unit, 'ConditionPathExists'), ['/var/lib/plantroom/update/pending.json'], 'nothing at other starts')
+  const [release, image] = ['pending', 'image'].map((name) => `/var/lib/plantroom/update/${name}.json`)
+  const either = [`|${release}`, `|${image}`]
+  t.same(wordsOf('plantroom-update-settle.service', 'ConditionPathExists'), either, 'nothing at other starts')
+  // The image before has its own programs: there is nothing to take back.
+  t.same(wordsOf('plantroom-update-undo.service', 'ConditionPathExists'), [release])
+  for (const unit of ['plantroom-update-settle.service', 'plantroom-update-undo.service'])
     t.same(wordsOf(unit, 'Type'), ['oneshot'])
-  }
 })
 
 t.test('the program of the release before is found by the link of the command', async (t) => {

@@ -24,6 +24,8 @@ interface OtaSocketParts {
   recorder: Recorder
   /** The version of the image that runs. */
   runs: string
+  /** The kind of board that images have to be for. */
+  compatible: string
   /** Of this run of the machine; empty where nobody knows. */
   bootId: string
 }
@@ -35,18 +37,20 @@ const MOST_CONNECTIONS = 8
 const BY = { caller: { name: 'plantroom update' }, remoteAddress: 'this machine' } as const
 
 /**
- * `GET /` answers `{run, start, runs, state, missing}`: names of this run of what restarts with an image and of this process,
- * the version of the image that runs, the state of `ota`, and what it lacks to take one (null or `{code, message}`). `POST /` takes an image as `/api/ota` does,
+ * `GET /` answers `{run, start, runs, compatible, state, missing}`: names of this run of what restarts with an image and of this process,
+ * the version of the image that runs, the kind of board, the state of `ota`, and what it lacks to take one (null or `{code, message}`). `POST /` takes an image as `/api/ota` does,
  * and answers the same.
  */
-export function createOtaSocket({ bootId, bounds, clock, ota, path, rebooter, recorder, runs }: OtaSocketParts) {
+export function createOtaSocket({ compatible, ota, path, rebooter, recorder, runs, ...by }: OtaSocketParts) {
+  const { bootId, bounds, clock } = by
   const start = randomUUID()
   // A board that ended by itself before the machine restarts has not come back yet.
   const run = rebooter.isOfMachine && bootId !== '' ? bootId : start
   let server: Server | undefined
 
   async function answerTo(request: IncomingMessage): Promise<object> {
-    if (request.method !== 'POST') return { run, start, runs, state: ota.status().state, missing: await ota.missing() }
+    if (request.method !== 'POST')
+      return { run, start, runs, compatible, state: ota.status().state, missing: await ota.missing() }
     const { version } = await ota.take(openUpload(request, bounds, clock))
     await recorder.changed(BY, 'firmware installed', version)
     await rebooter.reboot('ota')

@@ -22,36 +22,42 @@ export interface KillStage {
   applyFull(folder: string, n: number, how?: 'sick'): Promise<Said>
 }
 
-export async function killStage(t: Test): Promise<KillStage> {
-  const work = mkdtempSync(join(tmpdir(), 'kills-'))
-  t.teardown(() => rmSync(work, { recursive: true, force: true }))
+/**
+ * A program that can be killed at a change of the disk.
+ * @param program beside this file; it prints one JSON object
+ * @returns starts it: its first word is the folder whose changes count; `KILL_AT` or `FULL_FROM` say which
+ */
+export async function killable(work: string, program: string) {
   const library = join(work, 'kill-at-change.so')
   const source = join(import.meta.dirname, '../kill-at-change.c')
   execFileSync('cc', ['-O2', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC', '-o', library, source, '-ldl'])
   const child = join(work, 'child.cjs')
   // Once, so that each of the children starts fast.
   await build({
-    ...{ entryPoints: [join(import.meta.dirname, 'update-child.ts')], outfile: child, bundle: true },
+    ...{ entryPoints: [join(import.meta.dirname, program)], outfile: child, bundle: true },
     ...{ platform: 'node', format: 'cjs', logLevel: 'error' },
   })
-  const people = publisher()
-  const server = await stageServer(t)
-  server.offered = publish(people, '1.1.0')
-  const template = join(work, 'template')
-  stageMachine(template, server.url, people)
-
-  async function start(folder: string, how: string, cut: Record<string, string>): Promise<Said> {
+  return async (words: readonly string[], cut: Record<string, string>): Promise<Said> => {
+    const [folder = ''] = words
     const env = { ...process.env, LD_PRELOAD: library, KILL_BELOW: folder, ...cut }
-    const running = spawn(process.execPath, [child, folder, server.url, how], {
-      env,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+    const running = spawn(process.execPath, [child, ...words], { env, stdio: ['ignore', 'pipe', 'inherit'] })
     const said = text(running.stdout)
     const [code, signal] = await once(running, 'close')
     if (signal === 'SIGKILL') return undefined
     if (code !== 0) throw new Error(`the child ended with ${code}`)
     return JSON.parse(await said) as Record<string, unknown>
   }
+}
+
+export async function killStage(t: Test): Promise<KillStage> {
+  const work = mkdtempSync(join(tmpdir(), 'kills-'))
+  t.teardown(() => rmSync(work, { recursive: true, force: true }))
+  const start = await killable(work, 'update-child.ts')
+  const people = publisher()
+  const server = await stageServer(t)
+  server.offered = publish(people, '1.1.0')
+  const template = join(work, 'template')
+  stageMachine(template, server.url, people)
 
   let count = 0
   return {
@@ -61,8 +67,8 @@ export async function killStage(t: Test): Promise<KillStage> {
       cpSync(template, folder, { recursive: true, verbatimSymlinks: true })
       return folder
     },
-    apply: (folder, n, how) => start(folder, how ?? '', { KILL_AT: String(n) }),
-    applyFull: (folder, n, how) => start(folder, how ?? '', { FULL_FROM: String(n) }),
+    apply: (folder, n, how) => start([folder, server.url, how ?? ''], { KILL_AT: String(n) }),
+    applyFull: (folder, n, how) => start([folder, server.url, how ?? ''], { FULL_FROM: String(n) }),
   }
 }
 
