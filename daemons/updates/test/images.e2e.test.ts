@@ -1,23 +1,12 @@
 /** Firmware images on the update server as built: published, offered, fetched, and steered as updates are. */
 import t from 'tap'
-import { ask } from '#kit/test/running-daemon.ts'
-import { archiveOf, openStage, sha256, signing, UPDATE_KEY } from './stage.ts'
+import { archiveOf, openStage, sha256, signing } from './stage.ts'
 
 const shared = openStage(t, { sets: ['registration.per_address_per_hour=10000'] })
 const archive = archiveOf(200_000)
 
-async function pushImage(version: string, compatible: string | undefined, more: Record<string, string> = {}) {
-  const { url } = await shared
-  return await ask(`${url}/push_image`, {
-    method: 'POST',
-    headers: {
-      ...{ 'x-svc-update-key': UPDATE_KEY, 'x-svc-version': version, 'x-svc-encryption-key': archive.key },
-      ...{ 'content-type': 'application/octet-stream', ...more },
-      ...(compatible !== undefined && { 'x-svc-compatible': compatible }),
-    },
-    body: new Uint8Array(archive.bytes),
-  })
-}
+const pushImage = async (version: string, compatible: string | undefined, more: Record<string, string> = {}) =>
+  await (await shared).publishImage(version, compatible, archive, more)
 
 const asBoard = (compatible: string) => ({ kind: 'image', compatible })
 

@@ -33,6 +33,7 @@ const scenes: Scene<Stage>[] = [
   ['says how an update is published, and lists what is', releases],
   ['shows who fetched and applied a release, and offers again what was rolled back from', whoMetIt],
   ['holds, shares and withdraws a release, and asks before it deletes one', rollout],
+  ['shows images with the boards that they are for, and steers each by itself', images],
   ['uploads several artifacts, says what is wrong with one, and replaces what is asked for', artifacts],
   ['tells who did what', audit],
   ['says that there is no contact, and comes back by itself', lostContact],
@@ -253,6 +254,39 @@ async function rollout(t: Test, { audit, ids, page, server, visit }: Stage): Pro
   await countIs(page.locator('tbody tr'), 1)
   await visit('updates', '1.4.0')
   await page.getByText('There is no update 1.4.0').waitFor()
+}
+
+async function images(t: Test, { audit, ids, key = '', page, server, visit }: Stage): Promise<void> {
+  const [, , third = ''] = ids
+  const archive = archiveOf(40_000)
+  const publish = (version: string, compatible: string) =>
+    server.publishImage(version, compatible, archive, { 'x-svc-update-key': key })
+  await server.admin('PATCH', `/admin/api/installations/${third}`, { enabled: true })
+  await publish('1.5.0', 'panel')
+  await publish('2.0.0', 'beamer')
+  const board = { installation_id: third, version: '1.4.0', kind: 'image', compatible: 'panel' }
+  await server.post('/check_update', board)
+  await server.post('/pull_update', { ...board, version: '1.5.0' })
+  await server.post('/check_update', {
+    ...board,
+    facts: { failed: '1.5.0', failed_step: 'install', reason: 'no slot' },
+  })
+  await visit('updates')
+  await page.getByText('1.5.0 for panel failed at 1 installation.').waitFor()
+  await countIs(page.locator('tbody tr'), 3)
+  await page.locator('tr', { hasText: 'for beamer' }).getByText('Offered').waitFor()
+  await page.locator('tr', { hasText: 'for panel' }).getByRole('link').click()
+  await page.getByRole('heading', { name: '1.5.0 for panel' }).waitFor()
+  await page.getByText(/1\.5\.0 not applied just now, at install: no slot/).waitFor()
+  await page.getByText('panel-1.5.0.img.enc').waitFor()
+  await audit(t, 'update-image')
+  await page.getByRole('button', { name: 'Withdraw' }).click()
+  await page.getByText('1.5.0 for panel is withdrawn: nobody is offered it').waitFor()
+  await countIs(page.locator('tr', { hasText: '1.5.0' }).getByText('Withdrawn', { exact: true }), 1)
+  t.match((await server.post('/check_update', board)).body, { update: false })
+  await visit('installations', third)
+  await page.getByText('Takes images for').waitFor()
+  await audit(t, 'installation-board')
 }
 
 const jsonFile = (name: string, value: unknown) => ({

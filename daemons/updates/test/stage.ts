@@ -35,6 +35,13 @@ export interface Stage extends RunningDaemon {
   /** As the administrator, signed in at the first call. */
   admin(method: string, path: string, body?: unknown): Promise<Answer>
   publish(version: string, archive: Archive, headers?: Record<string, string>): Promise<Answer>
+  /** @param compatible undefined: nobody says what it is for */
+  publishImage(
+    version: string,
+    compatible: string | undefined,
+    archive: Archive,
+    headers?: Record<string, string>,
+  ): Promise<Answer>
   publishInstaller(version: string, bytes: Uint8Array<ArrayBuffer>, headers?: Record<string, string>): Promise<Answer>
   /** As an installation. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
@@ -82,6 +89,16 @@ export async function openStage(t: Owner, options: StartOptions & { password?: s
         headers: {
           ...{ 'x-svc-update-key': UPDATE_KEY, 'x-svc-version': version, 'x-svc-encryption-key': key },
           ...{ 'content-type': 'application/octet-stream', ...headers },
+        },
+        body: new Uint8Array(bytes),
+      }),
+    publishImage: (version, compatible, { bytes, key }, headers = {}) =>
+      ask(`${url}/push_image`, {
+        method: 'POST',
+        headers: {
+          ...{ 'x-svc-update-key': UPDATE_KEY, 'x-svc-version': version, 'x-svc-encryption-key': key },
+          ...{ 'content-type': 'application/octet-stream', ...headers },
+          ...(compatible !== undefined && { 'x-svc-compatible': compatible }),
         },
         body: new Uint8Array(bytes),
       }),

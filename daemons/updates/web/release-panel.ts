@@ -41,7 +41,7 @@ export function ReleasePanel({ again, release }: PanelFacts): VNode {
 }
 
 function ReleaseForm({ again, release }: PanelFacts): VNode {
-  const { id, version } = release
+  const { id } = release
   const name = releaseName(release)
   const form = useForm({ channel: release.channel, percent: String(release.percent), hold: release.hold }, 'edit')
   async function save(): Promise<void> {
@@ -68,7 +68,7 @@ function ReleaseForm({ again, release }: PanelFacts): VNode {
         hint: texts.releaseChannelHint,
       })}
       ${input({ form, name: 'percent', label: texts.share, type: 'number', unit: '%', hint: texts.shareHint })}
-      ${toggle({ form, name: 'hold', label: texts.holdHere, hint: texts.holdHint(version) })}${refusal(form)}</div>
+      ${toggle({ form, name: 'hold', label: texts.holdHere, hint: texts.holdHint(name) })}${refusal(form)}</div>
     <footer class="save">${removal(release, again)}
       <${Act} kind="primary" type="submit" waits=${form.isBusy.value || !form.hasChanges()}>${texts.save}</${Act}></footer></form>`
 }

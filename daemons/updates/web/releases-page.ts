@@ -77,7 +77,7 @@ function row(one: Release, open: string | undefined, when: When): VNode {
   const { lit, text } = releaseState(one)
   const bundle = bundleText(one)
   return html`<tr key=${id} class=${id === open ? 'chosen' : ''} onClick=${(event: Event) => followRow(event, href)}>
-    <td class="name"><a href=${href} aria-current=${id === open || undefined}><b>${version}</b></a><span class="under">${compatible === null ? null : html`${texts.forBoards(compatible)}, `}${texts.channelNames[one.channel]}</span></td>
+    <td class="name"><a href=${href} aria-current=${id === open || undefined} aria-label=${compatible === null ? undefined : releaseName(one)}><b>${version}</b></a><span class="under">${compatible === null ? null : html`${texts.forBoards(compatible)}, `}${texts.channelNames[one.channel]}</span></td>
     <td class="when">${at === undefined ? UNKNOWN : sinceText(at, when.nowMs, when.zone)}</td>
     <td class="n wide">${sizeText(one)}</td><td class="wide"><span class="said" data-s=${bundle.lit}>${lamp(bundle.lit)}${bundle.text}</span></td>
     <td class="setup" data-s=${one.failed > 0 ? 'warn' : undefined}>${reachText(one)}</td><td class="state">${chip(lit, text)}</td></tr>`
