@@ -24,18 +24,22 @@ import {
 } from './apply.ts'
 import { type Board, type BoardAbout, boardAt } from './board-socket.ts'
 import { plainBytes } from './container.ts'
-import type { Switched, SwitchParts, UpdateOutcome, UpdateStep } from './switch.ts'
+import {
+  type Switched,
+  type SwitchParts,
+  sentenceOf,
+  type UpdateHooks,
+  type UpdateOutcome,
+  type UpdateStep,
+} from './switch.ts'
 import { reasonOf, type UpdateMemory, updateMemory } from './update-memory.ts'
 import type { ImageSettings } from './update-settings.ts'
 
 /** A board, and who updates it. */
 export interface ImageParts extends FetchParts {
   image: ImageSettings
-  /**
-   * Waits until nothing runs that a restart of the machine would cut.
-   * @throws Fault `update_put_off`
-   */
-  hold(say: (sentence: string) => void): Promise<{ release(): void }>
+  /** Of all daemons of the machine. */
+  hooks: Pick<UpdateHooks, 'activeDaemons' | 'backup' | 'hold' | 'restart' | 'restore'>
 }
 
 /**
@@ -97,6 +101,9 @@ const journal = Type.Object(
     run: Type.String({ maxLength: 64 }),
     /** How often it was handed over. */
     tries: Type.Integer({ minimum: 0 }),
+    /** Daemons that ran then, and what the backup hook answered. */
+    daemons: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }),
+    backup: Type.Union([Type.String({ maxLength: 1000 }), Type.Null()]),
   },
   { additionalProperties: false },
 )
@@ -165,7 +172,7 @@ async function bring(run: Run, offered: ProvenOffer, about: BoardAbout): Promise
   if (!isSame) await rm(memory.part, { force: true })
   const { checksum, version } = offered
   const begun: Journal = {
-    ...{ phase: 'fetching', version, checksum, from_version: about.runs, run: '' },
+    ...{ phase: 'fetching', version, checksum, from_version: about.runs, run: '', daemons: [], backup: null },
     tries: isSame ? before.tries : 0,
   }
   await saveJournal(run, begun)
@@ -173,10 +180,15 @@ async function bring(run: Run, offered: ProvenOffer, about: BoardAbout): Promise
   // The board keeps the whole image too while it installs it.
   await step('download', () => download(run, offered, offered.size))
   await step('verify', () => verify(run, offered))
+  const { hooks } = parts
+  const daemons = await hooks.activeDaemons()
+  const backup = await step('backup', () => hooks.backup(daemons, { from: about.runs, to: version }))
+  if (backup !== null) run.say(`the states are kept in ${backup}`, 'backup')
   // Not a step: what is put off is no failure of the image, and the server is told of none.
-  const held = await parts.hold((sentence) => run.say(sentence, 'install'))
+  const held = await hooks.hold(daemons, (sentence) => run.say(sentence, 'install'))
   try {
-    const next: Journal = { ...begun, phase: 'installing', run: about.run, tries: begun.tries + 1 }
+    const handed = { phase: 'installing' as const, run: about.run, tries: begun.tries + 1, daemons, backup }
+    const next: Journal = { ...begun, ...handed }
     const isTaken = await step('install', () => install(run, next, offered))
     if (!isTaken) throw busy()
     const came = await watch(run, { ...next, phase: 'installed' })
@@ -293,14 +305,17 @@ async function returned(run: Run, known: Journal, { runs }: BoardAbout): Promise
   return await cameBack(run, known, runs)
 }
 
-async function cameBack(run: Run, { phase, tries, version }: Journal, to: string): Promise<Switched> {
+async function cameBack(run: Run, known: Journal, to: string): Promise<Switched> {
   const { clock, memory, say } = run
+  const { phase, tries, version } = known
   const reason = reasonOf(
     {
       installed: `the board was to start ${version}, and came back with ${to}`,
       applied: `${version} had run, and the board went back to ${to}`,
     }[phase as string] ?? `it was handed to the board ${tries} times, and each time ${to} ran afterwards`,
   )
+  // Of an image that has run well, what the daemons have saved since is worth more.
+  if (phase !== 'applied') await restore(run, known)
   await memory.remember({
     report: { rolled_back: version, failed_step: 'prove', reason },
     bad: { version, reason, at: clock.epochMs() },
@@ -309,6 +324,17 @@ async function cameBack(run: Run, { phase, tries, version }: Journal, to: string
   await clearJournal(run)
   say(`${to} runs; ${version} is not tried again: ${reason}`, 'undo')
   return { outcome: 'rolled_back', version, to, step: 'prove', reason }
+}
+
+/** The image may have changed the form of a state, which the one before cannot read. */
+async function restore({ parts, say }: Run, { backup, daemons }: Journal): Promise<void> {
+  if (backup === null) return
+  try {
+    await parts.hooks.restore(backup, daemons)
+  } catch (cause) {
+    say(`the backup ${backup} could not be put back (${sentenceOf(cause)}): put it back by hand`, 'undo')
+  }
+  await parts.hooks.restart(daemons)
 }
 
 // The journal.

@@ -19,8 +19,8 @@ const COMMAND_MS = 600_000
 const FORMS = 'forms.json'
 
 interface Place {
-  /** The folder with `current`. */
-  root: string
+  /** The folder with `current`; undefined on a board, whose programs and units come with its image. */
+  root: string | undefined
   /** The state of updates: backups are below it. */
   state: string
   /** Backups of so many updates are kept. */
@@ -41,8 +41,9 @@ export function updateHooks(
     await callProgram(world, 'systemctl', [verb, unitOf(daemon)])
   }
   /** The release that `current` names: after a roll-back the one of before. */
+  const programs = root === undefined ? world.daemonsFolder : join(root, 'current')
   const plantroom = (...words: string[]) =>
-    callProgram(world, process.execPath, [join(root, 'current/plantroom.mjs'), ...words])
+    callProgram(world, process.execPath, [join(programs, 'plantroom.mjs'), ...words])
 
   return {
     async activeDaemons() {
@@ -70,7 +71,7 @@ export function updateHooks(
         ? holdMacros(quietSocket, { waitMs: macroWaitMs, say })
         : Promise.resolve({ release: () => {} }),
     async restart(daemons) {
-      await plantroom('units')
+      if (root !== undefined) await plantroom('units')
       for (const daemon of daemons) await restartOne(world, daemon)
     },
     async health(daemons, version) {

@@ -23,10 +23,11 @@ async function stage(t: Test, folder = shortFolder(t)) {
   trust(folder, people)
   const board = await stageBoard(t, join(folder, 'ota.sock'))
   const state = join(folder, 'state')
+  const calls: string[] = []
   return {
-    ...{ board, folder, people, server, state },
+    ...{ board, calls, folder, people, server, state },
     parts: (image: Partial<ImageSettings> = {}, probationMs = 0) =>
-      imagePartsAt(folder, server.url, { image, probationMs }),
+      imagePartsAt(folder, server.url, { image, probationMs, calls }),
     offer: (version: string) => {
       server.offered = publishImage(people, version)
     },
@@ -36,7 +37,7 @@ async function stage(t: Test, folder = shortFolder(t)) {
         join(state, 'image.json'),
         JSON.stringify({
           ...{ phase: 'installed', version: '2.0.0', checksum: 'a'.repeat(64), from_version: '1.0.0' },
-          ...{ run: board.run, tries: 1, ...more },
+          ...{ run: board.run, tries: 1, daemons: [], backup: null, ...more },
         }),
       ),
     phase: () =>
@@ -116,6 +117,26 @@ t.test('one of which nobody knows whether it was installed is handed over again,
   t.match(await applyImage(parts()), { outcome: 'bad', version: '2.0.0' })
   t.same(board.installs, ['2.0.0', '2.0.0', '2.0.0'])
   t.equal(server.pulls.length, 1, 'it was downloaded once')
+})
+
+t.test('the states are kept before, and put back where the image did not come to run', async (t) => {
+  const { board, calls, offer, parts } = await stage(t)
+  offer('2.0.0')
+  board.takes = () => {
+    setImmediate(() => board.restarts('1.0.0'))
+    return { status: 200, body: {} }
+  }
+  t.match(await applyImage(parts()), { outcome: 'rolled_back', to: '1.0.0' })
+  t.same(calls, ['backup board 1.0.0 2.0.0', 'restore /backups/one board', 'restart board'])
+  offer('2.1.0')
+  board.takes = (version) => {
+    setImmediate(() => board.restarts(version))
+    return { status: 200, body: {} }
+  }
+  t.match(await applyImage(parts()), { outcome: 'applied' })
+  board.restarts('1.0.0')
+  t.match(await applyImage(parts()), { outcome: 'rolled_back' }, 'somebody went back from it')
+  t.same(calls.slice(3), ['backup board 1.0.0 2.1.0'], 'what was saved since stays')
 })
 
 t.test('a board that ends again and again within the probation has not proven its image', async (t) => {

@@ -94,18 +94,29 @@ export async function stageBoard(t: Owner, socket: string): Promise<StagedBoard>
 export function imagePartsAt(
   folder: string,
   url: string,
-  more: { image?: Partial<ImageSettings>; probationMs?: number; said?: string[] } = {},
+  more: { image?: Partial<ImageSettings>; probationMs?: number; calls?: string[] } = {},
 ): ImageParts {
   const times = { retry_ms: 1, retry_most_ms: 5, probation_ms: more.probationMs ?? 0, probe_ms: 5, pull_tries: 2 }
   return {
     ...{ state: join(folder, 'state'), arch: 'arm64', clock: systemClock, nowAt: () => Date.now() },
-    say: (sentence) => void more.said?.push(sentence),
+    say: () => {},
     settings: { ...Value.Create(updateTable), ...times, update_url: url },
     image: {
       ...{ ...Value.Create(imageTable), compatible: 'panel', socket: join(folder, 'ota.sock'), restart_ms: 20_000 },
       ...more.image,
     },
-    hold: async () => ({ release: () => {} }),
+    hooks: {
+      activeDaemons: async () => ['board'],
+      async backup(daemons, { from, to }) {
+        more.calls?.push(`backup ${daemons} ${from} ${to}`)
+        return '/backups/one'
+      },
+      hold: async () => ({ release: () => {} }),
+      async restore(backup, daemons) {
+        more.calls?.push(`restore ${backup} ${daemons}`)
+      },
+      restart: async (daemons) => void more.calls?.push(`restart ${daemons}`),
+    },
   }
 }
 
