@@ -63,9 +63,12 @@ export function createOtaSocket({ compatible, ota, path, rebooter, recorder, run
     } catch (error) {
       const { code, message } = faultOf(error, 'ota_failed', 'the update met a fault of the program')
       reply(response, 422, { error: code, message })
-    } finally {
-      endUpload(request, clock)
     }
+    // At its end the connection is closed: whoever still sends would fail before he has read why.
+    const end = () => void response.end()
+    if (request.complete || request.destroyed) end()
+    else for (const event of ['end', 'close'] as const) request.once(event, end)
+    endUpload(request, clock)
   }
 
   return {
@@ -92,6 +95,7 @@ export function createOtaSocket({ compatible, ota, path, rebooter, recorder, run
 }
 
 function reply(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json' })
-  response.end(JSON.stringify(body))
+  const text = JSON.stringify(body)
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+  response.write(text)
 }
