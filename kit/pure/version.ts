@@ -42,6 +42,11 @@ function versionOf(text: string) {
   return version
 }
 
+/** The name under which an update server files a delta. */
+export function deltaFileName(from: string, version: string): string {
+  return `plantroom-${version}-from-${from}.delta.enc`
+}
+
 /**
  * The name under which an update server files a release.
  * @param compatible of an image: the kind of board that it is for

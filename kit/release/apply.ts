@@ -9,9 +9,10 @@ import { Fault } from '../pure/fault.ts'
 import type { UpdateRun } from '../pure/update-told.ts'
 import { compareVersions } from '../pure/version.ts'
 import { makeFolder } from '../store/store.ts'
+import { makeByDelta } from './by-delta.ts'
 import { createContainerReader } from './container.ts'
 import { diskFull, isDiskFull, requireRoom } from './disk-room.ts'
-import { type Installed, installedAt, type ReleaseMark, releaseFolder, sha256OfFile } from './installed.ts'
+import { type Installed, installedAt, type ReleaseMark, releaseFolder, releasePath, sha256OfFile } from './installed.ts'
 import { followRelease, proveRelease, type Release, readRelease } from './record.ts'
 import { bringRuntime } from './runtime.ts'
 import {
@@ -24,7 +25,7 @@ import {
   type UpdateStep,
 } from './switch.ts'
 import { beginTelling } from './told.ts'
-import { unpackRelease } from './unpack.ts'
+import { type Unpacked, unpackRelease } from './unpack.ts'
 import { lockUpdates } from './update-lock.ts'
 import { type Pending, type UpdateMemory, type UpdateReport, updateMemory } from './update-memory.ts'
 import { type Offer, type UpdateServer, updateServer } from './update-server.ts'
@@ -213,7 +214,7 @@ async function askServer(
 ): Promise<Offer | undefined> {
   const { report } = await memory.history()
   const { channel } = settings
-  const offered = await server.check({ version, arch, channel, ...(report && { facts: report }) })
+  const offered = await server.check({ version, arch, channel, deltas: true, ...(report && { facts: report }) })
   // Told: at least once, since an answer may be lost.
   if (report) await memory.remember({ report: null })
   return offered
@@ -275,7 +276,7 @@ async function prepare(run: Run, { from, mark, offered }: Plan): Promise<Pending
   const { hooks, installed, memory, say } = run
   const before = (await memory.pending())?.checksum
   // In this order: the part never is one of another archive than the journal says.
-  if (before !== offered.checksum) await rm(memory.part, { force: true })
+  if (before !== offered.checksum) await removeParts(memory)
   const daemons = await hooks.activeDaemons()
   const pending: Pending = {
     phase: 'fetching',
@@ -292,16 +293,21 @@ async function prepare(run: Run, { from, mark, offered }: Plan): Promise<Pending
   const step = stepsOf(run, mark.version)
   const backup = await step('backup', () => hooks.backup(daemons, { from: from.mark.version, to: mark.version }))
   if (backup !== null) say(`the states are kept in ${backup}`, 'backup')
-  if (!(await installed.isWhole(mark))) {
+  const plan = { mark, offered, from, backup, step }
+  if (!(await installed.isWhole(mark)) && !(await byDelta(run, plan))) {
     await step('download', () => download(run, offered))
     await step('verify', () => verify(run, offered))
-    await step('unpack', () => unpack(run, { mark, offered, backup, step }))
+    await step('unpack', () => unpack(run, plan))
   }
   await step('runtime', () => runtime(run, mark))
   const ready: Pending = { ...pending, phase: 'swapping', backup }
   await step('swap', () => memory.savePending(ready))
-  await rm(memory.part, { force: true })
+  await removeParts(memory)
   return ready
+}
+
+async function removeParts({ delta, part }: UpdateMemory): Promise<void> {
+  for (const path of [part, delta]) await rm(path, { force: true })
 }
 
 export type RunStep = <Result>(name: UpdateStep, task: () => Promise<Result>) => Promise<Result>
@@ -331,7 +337,7 @@ export function stepsOf({ clock, memory, parts }: Fetching, version: string, isF
       kept.add(fault as object)
       const code = fault instanceof Fault ? fault.code : ''
       // Downloads and services make room for what runs.
-      if (code === 'update_disk_full') await rm(memory.part, { force: true })
+      if (code === 'update_disk_full') await removeParts(memory)
       const reason = sentenceOf(fault)
       const report: UpdateReport = { failed: version, failed_step: name, reason }
       const isBad = fault instanceof Fault && isForGood(name, fault)
@@ -399,17 +405,47 @@ export async function verify(
   say(`${version} is what its checksum says`, 'verify')
 }
 
-interface Unpacking extends Pick<Plan, 'mark' | 'offered'> {
+interface Unpacking extends Plan {
   backup: string | null
   step: RunStep
 }
 
-async function unpack({ hooks, installed, memory, parts, say }: Run, { backup, mark, offered, step }: Unpacking) {
+async function unpack(run: Run, plan: Unpacking): Promise<void> {
+  const { memory, parts } = run
   const { ratio, unpacked_bytes: unpackedBytes } = parts.settings
-  const key = Buffer.from(offered.encryption_key, 'hex')
+  const { bundle } = plan.mark
+  await make(run, plan, (folder) =>
+    unpackRelease(decrypted(memory.part, keyOf(plan)), folder, { bundle, bounds: { unpackedBytes, ratio } }),
+  )
+}
+
+/** @returns whether the release was made; whatever is wrong with a delta, the archive is there */
+async function byDelta(run: Run, plan: Unpacking): Promise<boolean> {
+  const { memory, parts, say } = run
+  const { mark, offered, step } = plan
+  const { delta, version } = offered
+  if (delta === undefined || delta.from !== plan.from.mark.version || delta.size >= offered.size) return false
+  const server = await serverOf(parts, memory)
+  const made = makeByDelta({
+    ...{ settings: parts.settings, file: memory.delta, version, bundle: mark.bundle, delta },
+    before: releasePath(parts.root, plan.from.folder),
+    pull: () => server.pull({ ...delta, version }, memory.delta),
+    decrypted: () => decrypted(memory.delta, keyOf(plan)),
+    make: (fill) => make(run, plan, fill),
+    say,
+  })
+  return await made.catch((cause) => step('unpack', () => Promise.reject(cause)))
+}
+
+function keyOf({ offered }: Pick<Plan, 'offered'>): Buffer {
+  return Buffer.from(offered.encryption_key, 'hex')
+}
+
+/** @param fill makes the files in a folder that is not there yet */
+async function make({ hooks, installed, say }: Run, plan: Unpacking, fill: (folder: string) => Promise<Unpacked>) {
+  const { backup, mark, step } = plan
   await installed.make(mark, async (folder) => {
-    const bounds = { unpackedBytes, ratio }
-    const { entries } = await unpackRelease(decrypted(memory.part, key), folder, { bundle: mark.bundle, bounds })
+    const { entries } = await fill(folder)
     say(`${entries.length} files of ${mark.version} are unpacked`, 'unpack')
     const { dependencies } = hooks
     if (dependencies) await step('dependencies', () => withDependencies(() => dependencies(folder), backup))

@@ -2,10 +2,11 @@
  * The board of this machine, as its updater sees it: what it runs, and a place to hand an image to. The socket belongs to the
  * board's user, so nothing that it says is believed beyond what the board could do by itself.
  */
-import { type IncomingMessage, request } from 'node:http'
+import { request } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { readJsonAnswer } from '../net/json-answer.ts'
 import { Fault } from '../pure/fault.ts'
 import { escapeControls, shortCopy } from '../pure/text.ts'
 import { isVersion } from '../pure/version.ts'
@@ -94,7 +95,7 @@ async function ask({
         // It has made up its mind: what is left of the image need not be sent.
         isAnswered = true
         source?.destroy()
-        answerOf(response).then(resolve, (cause) => reject(silent(socket, cause)))
+        readJsonAnswer(response, MOST_ANSWER_BYTES).then(resolve, (cause) => reject(silent(socket, cause)))
       })
       source?.on('error', reject)
       if (source === undefined) call.end()
@@ -103,21 +104,6 @@ async function ask({
   } finally {
     source?.destroy()
     call.destroy()
-  }
-}
-
-async function answerOf(response: IncomingMessage): Promise<{ status: number; body: unknown }> {
-  const pieces: Buffer[] = []
-  let bytes = 0
-  for await (const piece of response as AsyncIterable<Buffer>) {
-    bytes += piece.length
-    if (bytes <= MOST_ANSWER_BYTES) pieces.push(piece)
-  }
-  const status = response.statusCode ?? 0
-  try {
-    return { status, body: bytes > MOST_ANSWER_BYTES ? undefined : JSON.parse(Buffer.concat(pieces).toString('utf8')) }
-  } catch {
-    return { status, body: undefined }
   }
 }
 

@@ -67,7 +67,7 @@ export interface Sealed {
  * Encrypts a file, which is read twice: its checksum stands before its bytes.
  * @param from the plaintext, a file open for reading; is left open
  * @param to written from its current position; is left open, and neither synced nor cut
- * @param key 32 random bytes, never used for another plaintext
+ * @param key 32 random bytes. Each container has keys of its own, made of this one and a salt: a delta has the key of its update
  * @param onRead bytes of the plaintext encrypted since the last call
  * @throws Fault `container_changed` if the file changed between the two; errors of the disk
  */

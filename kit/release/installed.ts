@@ -43,6 +43,11 @@ export function releaseFolder({ version, bundle }: ReleaseMark): string {
   return `${version}-${bundle.slice(0, 8)}`
 }
 
+/** @param folder as `releaseFolder` names it */
+export function releasePath(root: string, folder: string): string {
+  return join(root, RELEASES, folder)
+}
+
 /** The releases of one machine. Only whoever has the lock (apply.ts) changes them. */
 export interface Installed {
   /** What `current` names. @throws Fault `update_not_ours` where Plantroom was not installed in this form */
@@ -71,7 +76,7 @@ export interface Installed {
 /** @param root the folder with `releases` and the links */
 export function installedAt(root: string): Installed {
   const releases = join(root, RELEASES)
-  const pathOf = (folder: string) => join(releases, folder)
+  const pathOf = (folder: string) => releasePath(root, folder)
 
   const target = (link: Link) => targetOf(root, link)
 
@@ -144,7 +149,7 @@ export function installedAt(root: string): Installed {
 
 async function currentOf(root: string) {
   const folder = await targetOf(root, 'current')
-  const found = folder === undefined ? undefined : await markOf(join(root, RELEASES, folder))
+  const found = folder === undefined ? undefined : await markOf(releasePath(root, folder))
   if (folder === undefined || found === undefined)
     throw new Fault(
       'update_not_ours',

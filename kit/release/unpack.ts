@@ -7,26 +7,16 @@
  * header ever reaches the disk. Why not the package tar: docs/decisions/firmware-images.md.
  */
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
-import { chmod, type FileHandle, mkdir, open, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { Fault } from '../pure/fault.ts'
-import { counted, escapeControls } from '../pure/text.ts'
+import { escapeControls } from '../pure/text.ts'
 import { type ByteReader, byteReader } from '../store/byte-reader.ts'
-import { syncFolder, systemDisk } from '../store/store.ts'
 import { readTarHeader, TAR_BLOCK, TAR_END, tarHeader, tarPadding } from '../store/tar.ts'
-import { diskFull, isDiskFull } from './disk-room.ts'
-import {
-  bundleHash,
-  MANIFEST_FILE,
-  type ManifestEntry,
-  MOST_FILES,
-  MOST_MANIFEST_BYTES,
-  readManifest,
-} from './manifest.ts'
+import { bundleHash, MANIFEST_FILE, type ManifestEntry, MOST_MANIFEST_BYTES, readManifest } from './manifest.ts'
+import { createTree, foldersOf, MANIFEST_MODE, makeFolder, type Tree } from './release-tree.ts'
 
 /** What an archive may take. */
 export interface UnpackBounds {
@@ -40,13 +30,7 @@ export interface UnpackBounds {
 export const usualUnpackBounds: UnpackBounds = { unpackedBytes: 1_073_741_824, ratio: 50 }
 
 const RATIO_FROM_BYTES = 1_048_576
-/** Folders of an archive; each takes a block of the disk, and costs the archive nothing but a few letters. */
-const MOST_FOLDERS = MOST_FILES
 const CHUNK_BYTES = 1_048_576
-/** What ext4 gives out at least. */
-const BLOCK_BYTES = 4096
-const MANIFEST_MODE = 0o644
-const FOLDER_MODE = 0o755
 
 /** How an archive is unpacked. */
 export interface UnpackOptions {
@@ -149,13 +133,7 @@ async function unpackTar(bytes: ByteReader, tree: Tree, bundle: string | undefin
   const entries = readManifest(manifest)
   const folders = foldersOf(entries)
   for (const one of folders) await tree.addFolder(one)
-  await tree.addFile(
-    MANIFEST_FILE,
-    MANIFEST_MODE,
-    (async function* () {
-      yield manifest
-    })(),
-  )
+  await tree.addManifest(manifest)
   for (const entry of entries) {
     const sizeBytes = await readEntryHeader(bytes, entry)
     await unpackFile(bytes, tree, entry, sizeBytes)
@@ -175,31 +153,6 @@ async function readManifestEntry(bytes: ByteReader): Promise<Buffer> {
   const manifest = await bytes.exactly(sizeBytes)
   await readPadding(bytes, expected.path, sizeBytes)
   return manifest
-}
-
-/**
- * The folders of the files, each before those in it.
- * @throws Fault `archive_ambiguous` for names that some file system takes for one, `archive_too_large`
- */
-function foldersOf(entries: readonly ManifestEntry[]): string[] {
-  const folders = new Set<string>()
-  for (const { path } of entries)
-    for (let slash = path.indexOf('/'); slash > 0; slash = path.indexOf('/', slash + 1))
-      folders.add(path.slice(0, slash))
-  if (folders.size > MOST_FOLDERS)
-    throw new Fault('archive_too_large', `the archive has ${counted(folders.size, 'folder')}, at most ${MOST_FOLDERS}`)
-  // Paths are ASCII, so they have one normal form, and case is all that is to be folded.
-  const folded = new Map<string, string>()
-  for (const path of [MANIFEST_FILE, ...entries.map((entry) => entry.path), ...folders]) {
-    const other = folded.get(path.toLowerCase())
-    if (other !== undefined)
-      throw new Fault(
-        'archive_ambiguous',
-        `${other} and ${path} in the archive differ in nothing but upper and lower case`,
-      )
-    folded.set(path.toLowerCase(), path)
-  }
-  return [...folders].sort()
 }
 
 /** @returns the size of the file that follows. @throws Fault unless the header is the one that we write for it */
@@ -273,69 +226,4 @@ async function readPadding(bytes: ByteReader, path: string, sizeBytes: number): 
   const padding = tarPadding(sizeBytes)
   if (!(await bytes.exactly(padding.length)).equals(padding))
     throw new Fault('archive_damaged', `something follows ${path} in the archive that does not belong to it`)
-}
-
-// Writing. Once the disk is full the rest is only counted, so that the fault can say how much room is missing.
-
-/** Daemons with users of their own read it, whatever the umask of whoever started this. */
-async function makeFolder(path: string): Promise<void> {
-  await mkdir(path)
-  await chmod(path, FOLDER_MODE)
-}
-
-interface Tree {
-  addFolder(path: string): Promise<void>
-  addFile(path: string, mode: number, content: AsyncIterable<Buffer>): Promise<void>
-  /** @param folders each after those in it. @throws Fault `update_disk_full` */
-  close(folders: readonly string[]): Promise<void>
-}
-
-function createTree(root: string): Tree {
-  let missingBytes = 0
-  let full: unknown
-
-  /** @returns whether it was done; not if the disk is full */
-  async function attempt(bytes: number, write: () => Promise<unknown>): Promise<void> {
-    const inBlocks = Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES
-    if (full === undefined) {
-      try {
-        await write()
-        return
-      } catch (cause) {
-        if (!isDiskFull(cause)) throw cause
-        full = cause
-      }
-    }
-    missingBytes += inBlocks
-  }
-
-  async function writeFile(file: FileHandle, content: AsyncIterable<Buffer>): Promise<void> {
-    for await (const chunk of content) await attempt(chunk.length, () => file.writeFile(chunk))
-    await attempt(0, () => file.sync())
-  }
-
-  return {
-    addFolder: (path) => attempt(BLOCK_BYTES, () => makeFolder(join(root, path))),
-    async addFile(path, mode, content) {
-      const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
-      let file: FileHandle | undefined
-      await attempt(0, async () => {
-        file = await open(join(root, path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
-        await file.chmod(mode)
-      })
-      if (file === undefined) {
-        for await (const chunk of content) await attempt(chunk.length, async () => {})
-        return
-      }
-      try {
-        await writeFile(file, content)
-      } finally {
-        await file.close()
-      }
-    },
-    async close(folders) {
-      for (const one of [...folders, '', '..']) await attempt(0, () => syncFolder(systemDisk, join(root, one)))
-      if (full !== undefined) throw diskFull(dirname(root), Math.max(missingBytes, BLOCK_BYTES), full)
-    },
-  }
 }

@@ -4,6 +4,7 @@
  *     installation-id    32 hex digits, made once
  *     pending.json       the update under way
  *     download.part      what has arrived of its archive
+ *     delta.part         what has arrived of the delta that is tried first
  *     installer.part     an installer, while a Node is taken out of it
  *     history.json       versions that were taken back, and what the update server is still to be told
  *     trust/root.json    the root that an operator, or the installer, put there
@@ -103,6 +104,8 @@ export function reasonOf(text: string): string {
 export interface UpdateMemory {
   /** Of `download.part`. */
   part: string
+  /** Of `delta.part`. */
+  delta: string
   /** Of `installer.part`. */
   installer: string
   /** 32 hex digits; made at the first call. @throws Fault `update_memory_damaged` */
@@ -153,6 +156,7 @@ export function updateMemory(path: string): UpdateMemory {
 
   return {
     part: at('download.part'),
+    delta: at('delta.part'),
     installer: at('installer.part'),
     async installationId() {
       const name = 'installation-id'

@@ -31,12 +31,22 @@ const offer = Type.Object({
   release: Type.Optional(Type.Union([Type.String({ maxLength: 16_384 }), Type.Null()])),
   /** Hours in which to apply it, HH:MM-HH:MM. */
   window: Type.Optional(Type.String({ pattern: '^\\d\\d:\\d\\d-\\d\\d:\\d\\d$' })),
+  /** Whatever stands there: the archive is offered all the same. */
+  delta: Type.Optional(Type.Unknown()),
   /** Of an image alone. */
   kind: Type.Optional(Type.Literal('image')),
   compatible: Type.Optional(compatibleName),
 })
+const deltaOffer = Type.Object({
+  /** The version that it makes the new one of. */
+  from: version,
+  size: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+  /** SHA-256 of the delta as it is sent. */
+  checksum: hash,
+})
+export type DeltaOffer = Static<typeof deltaOffer>
 /** An update that the server offers; nothing of it is proven. */
-export type Offer = Static<typeof offer>
+export type Offer = Omit<Static<typeof offer>, 'delta'> & { delta?: DeltaOffer }
 
 /** What a machine says of itself. */
 export interface Question {
@@ -44,6 +54,8 @@ export interface Question {
   arch: string
   channel: string
   facts?: UpdateReport
+  /** Whether it is told of a delta too. */
+  deltas: true
 }
 
 const MOST_ANSWER_BYTES = 65_536
@@ -58,12 +70,13 @@ export interface UpdateServer {
    */
   check(question: Question): Promise<Offer | undefined>
   /**
-   * Downloads an archive, or the rest of it, into a file. Whether it is the right one is not looked at.
+   * Downloads an archive, or with `from` the delta from that version, or the rest of it, into a file. Whether it is the right
+   * one is not looked at.
    * @param onBytes how many there are now
    * @throws Fault as `check`, and `update_download_cut` if it did not get on in `pull_tries`; errors of the disk
    */
   pull(
-    offered: Pick<Offer, 'version' | 'checksum' | 'size'>,
+    offered: Pick<Offer, 'version' | 'checksum' | 'size'> & { from?: string },
     part: string,
     onBytes?: (bytes: number) => void,
   ): Promise<void>
@@ -106,7 +119,8 @@ export function updateServer(parts: ServerParts): UpdateServer {
       }
     },
     async pull(offered, part, onBytes = () => {}) {
-      const body = { version: offered.version, ...ofKind }
+      const { from, version: wanted } = offered
+      const body = { version: wanted, ...(from !== undefined && { from }), ...ofKind }
       await pullWhole(parts, { ...offered, path: '/pull_update', body }, part, onBytes)
     },
     async pullInstaller(wanted, to) {
@@ -327,7 +341,10 @@ function offerOf(text: string): Offer | undefined {
     })
   }
   if (Value.Check(nothing, value)) return undefined
-  if (Value.Check(offer, value)) return value
+  if (Value.Check(offer, value)) {
+    const { delta, ...found } = value
+    return { ...found, ...(Value.Check(deltaOffer, delta) && { delta }) }
+  }
   throw new Fault(
     'update_server_wrong',
     'the answer of the update server has another shape than that of an update: look at its address',

@@ -43,6 +43,10 @@ export const updateTable = Type.Object(
     archive_bytes: bytes(524_288_000, 'largest archive that is downloaded'),
     unpacked_bytes: bytes(1_073_741_824, 'what the files of one release may take on the disk'),
     ratio: count(50, 1000, 'how many times its size an archive may unpack to'),
+    delta_file_bytes: bytes(
+      16_777_216,
+      'largest file that an update by a delta makes another one of, held in memory four times; beyond, the archive is fetched',
+    ),
     probation_ms: milliseconds(60_000, 0, 3_600_000, 'how long a new release is watched before it stays'),
     probe_ms: milliseconds(1000, 10, 60_000, 'how often its daemons are asked meanwhile'),
     unwell_ms: milliseconds(

@@ -39,7 +39,7 @@ export function publishImage(
     ...{ bundle_hash: bundle, filename: 'x', release: Buffer.from(signed).toString('base64') },
     ...{ kind: 'image', compatible },
   }
-  return { version, container, offer, bundle }
+  return { version, container, offer, bundle, files: [] }
 }
 
 export interface StagedBoard extends BoardAbout {

@@ -13,6 +13,15 @@ for (const how of [undefined, 'sick'] as const)
     t.ok(n > 50, 'the library saw them')
   })
 
+t.test('killed before each change of the disk, and twice more: by a delta', { timeout: 900_000 }, async (t) => {
+  const stage = await killStage(t, true)
+  let n = 1
+  while (await killThrice(t, stage, n)) n++
+  t.comment(`${n - 1} changes of the disk`)
+  t.ok(n > 50, 'the library saw them')
+  t.ok(stage.server.pulled.every((one) => one === 'delta from 1.0.0'))
+})
+
 for (const isSick of [false, true])
   t.test(
     `the power is cut 25 times: ${isSick ? 'the release is taken back' : 'the release is applied'}`,

@@ -13,6 +13,16 @@ t.test('an update that is killed three times and run again is applied, or taken 
   for (let n = 70; await killThrice(t, stage, n, 'sick'); n += 20);
 })
 
+t.test('so is one by a delta, which goes on where it was', async (t) => {
+  const stage = await killStage(t, true)
+  for (let n = 1; await killThrice(t, stage, n); n += 19);
+  t.ok(stage.server.pulled.length > 0)
+  t.ok(
+    stage.server.pulled.every((one) => one === 'delta from 1.0.0'),
+    'no kill makes the archive come',
+  )
+})
+
 t.test(
   'after a power cut the old or the new version runs, and the update goes on',
   { skip: noLoopDisks },
@@ -25,6 +35,8 @@ t.test('a disk that is full leaves the old or the new version, whole, and says h
   const stage = await killStage(t)
   for (const n of [1, 4, 9, 14, 19, 24, 30]) await fillOnce(t, stage, n)
   for (const n of [25, 32, 36]) await fillOnce(t, stage, n, 'sick')
+  const byDelta = await killStage(t, true)
+  for (const n of [9, 14, 19, 24, 30]) await fillOnce(t, byDelta, n)
 })
 
 t.test('as much room as was said to be missing is enough', { skip: noLoopDisks }, async (t) => {

@@ -7,7 +7,15 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { build } from 'esbuild'
 import type { Test } from 'tap'
-import { publish, publisher, type StageServer, stageMachine, stageServer, startedVersion } from './update-stage.ts'
+import {
+  publish,
+  publisher,
+  type StageServer,
+  stageMachine,
+  stageServer,
+  startedVersion,
+  withDelta,
+} from './update-stage.ts'
 
 /** What a child said; undefined if it was killed. */
 type Said = Record<string, unknown> | undefined
@@ -49,15 +57,17 @@ export async function killable(work: string, program: string) {
   }
 }
 
-export async function killStage(t: Test): Promise<KillStage> {
+/** @param isByDelta whether a delta is offered too */
+export async function killStage(t: Test, isByDelta = false): Promise<KillStage> {
   const work = mkdtempSync(join(tmpdir(), 'kills-'))
   t.teardown(() => rmSync(work, { recursive: true, force: true }))
   const start = await killable(work, 'update-child.ts')
   const people = publisher()
   const server = await stageServer(t)
-  server.offered = publish(people, '1.1.0')
   const template = join(work, 'template')
-  stageMachine(template, server.url, people)
+  const { root } = stageMachine(template, server.url, people)
+  const offered = publish(people, '1.1.0')
+  server.offered = isByDelta ? await withDelta(work, root, offered) : offered
 
   let count = 0
   return {

@@ -2,16 +2,17 @@
 import { execFileSync } from 'node:child_process'
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { Value } from 'typebox/value'
 import { systemClock } from '../../clock.ts'
 import type { UpdateParts } from '../../release/apply.ts'
+import { makeDelta } from '../../release/delta-making.ts'
 import { installedAt } from '../../release/installed.ts'
-import { bundleHash, MANIFEST_FILE } from '../../release/manifest.ts'
+import { bundleHash } from '../../release/manifest.ts'
 import { type ReleaseRecord, writeRelease } from '../../release/record.ts'
 import { type SignedRoot, signRoot } from '../../release/root.ts'
 import { publicKeyOf, textOfSigned } from '../../release/signed.ts'
@@ -19,6 +20,7 @@ import type { UpdateHooks } from '../../release/switch.ts'
 import { type UpdateSettings, updateTable } from '../../release/update-settings.ts'
 import type { Owner } from '../running-daemon.ts'
 import { type ArchiveFile, archiveOf, manifestOf } from './archives.ts'
+import { writeFiles } from './deltas.ts'
 import { sealed } from './sealed.ts'
 
 const DAY_MS = 86_400_000
@@ -51,6 +53,9 @@ export interface Published {
   /** What `POST /check_update` answers. */
   offer: Record<string, unknown>
   bundle: string
+  files: ArchiveFile[]
+  /** Its delta from 1.0.0, if there is one. */
+  delta?: Buffer
 }
 
 /** What a release says of itself when its program runs. */
@@ -70,7 +75,8 @@ export function publish(
   version: string,
   given: { files?: ArchiveFile[]; archive?: Buffer; change?: Partial<ReleaseRecord>; isSigned?: boolean } = {},
 ): Published {
-  const packed = archiveOf(given.files ?? filesOf(version))
+  const files = given.files ?? filesOf(version)
+  const packed = archiveOf(files)
   const { bundle } = packed
   const key = randomBytes(32)
   const container = sealed(given.archive ?? packed.archive, key)
@@ -86,20 +92,26 @@ export function publish(
     ...{ bundle_hash: bundle, filename: `update-${version}.tar.gz.enc` },
     release: given.isSigned === false ? null : Buffer.from(signed).toString('base64'),
   }
-  return { version, container, offer, bundle }
+  return { version, container, offer, bundle, files }
+}
+
+/** The release with a delta from the one that a machine has. @param change of what is offered */
+export async function withDelta(work: string, root: string, published: Published, change: object = {}) {
+  const before = join(root, readlinkSync(join(root, 'current')))
+  const [next, plain] = [join(work, `next-${published.version}`), join(work, `delta-${published.version}`)]
+  writeFiles(next, published.files)
+  await makeDelta({ before, next }, plain)
+  const delta = sealed(readFileSync(plain), Buffer.from(String(published.offer.encryption_key), 'hex'))
+  const checksum = createHash('sha256').update(delta).digest('hex')
+  const offer = { ...published.offer, delta: { from: '1.0.0', filename: 'x', size: delta.length, checksum, ...change } }
+  return { ...published, delta, offer }
 }
 
 /** Puts a release where the installer would. @returns its folder */
 export function installRelease(root: string, version: string, files = filesOf(version)): string {
-  const manifest = manifestOf(files)
-  const bundle = bundleHash(manifest)
+  const bundle = bundleHash(manifestOf(files))
   const folder = `${version}-${bundle.slice(0, 8)}`
-  for (const { path, bytes, mode = 0o644 } of [...files, { path: MANIFEST_FILE, bytes: Buffer.from(manifest) }]) {
-    const file = join(root, 'releases', folder, path)
-    mkdirSync(dirname(file), { recursive: true })
-    writeFileSync(file, bytes)
-    chmodSync(file, mode)
-  }
+  writeFiles(join(root, 'releases', folder), files)
   writeFileSync(join(root, 'releases', folder, '.complete'), `${JSON.stringify({ version, bundle })}\n`)
   rmSync(join(root, 'current'), { force: true })
   symlinkSync(`releases/${folder}`, join(root, 'current'))
@@ -138,6 +150,8 @@ export interface StageServer {
   /** Bodies of checks, and of pulls the first byte that was asked for. */
   checks: Record<string, unknown>[]
   pulls: number[]
+  /** What was pulled: a version, or the one that a delta is from. */
+  pulled: string[]
   /** Answers a request in another way. @param count of the requests of its path, from 1 */
   odd(path: string, count: number): Odd | undefined
 }
@@ -149,6 +163,7 @@ export async function stageServer(t: Owner): Promise<StageServer> {
     installer: undefined,
     checks: [],
     pulls: [],
+    pulled: [],
     odd: () => undefined,
   }
   const server = createServer((request, response) => void answer(stage, request, response))
@@ -172,7 +187,10 @@ async function answer(stage: StageServer, request: IncomingMessage, response: Se
   const isCheck = path === '/check_update'
   const range = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0)
   if (isCheck) stage.checks.push(body)
-  else stage.pulls.push(range)
+  else {
+    stage.pulls.push(range)
+    stage.pulled.push(body.from === undefined ? `${body.version}` : `delta from ${body.from}`)
+  }
   const odd = stage.odd(path, isCheck ? stage.checks.length : stage.pulls.length)
   if (odd?.status !== undefined) {
     response.writeHead(odd.status, odd.headers).end(odd.body ?? JSON.stringify({ error: 'x', message: 'no.' }))
@@ -183,8 +201,8 @@ async function answer(stage: StageServer, request: IncomingMessage, response: Se
     response.end(odd?.body ?? JSON.stringify(offered?.offer ?? { update: false, version: body.version }))
     return
   }
-  const all = offered?.container ?? Buffer.alloc(0)
-  const etag = `"${offered?.offer.checksum}"`
+  const all = (body.from === undefined ? offered?.container : offered?.delta) ?? Buffer.alloc(0)
+  const etag = `"${createHash('sha256').update(all).digest('hex')}"`
   const isPart = request.headers.range !== undefined && request.headers['if-range'] === etag
   if (isPart && range >= all.length) {
     response.writeHead(416, { 'content-range': `bytes */${all.length}` }).end()
