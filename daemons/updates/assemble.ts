@@ -33,6 +33,7 @@ import { type Artifacts, createArtifacts } from './core/artifacts/artifacts.ts'
 import type { Blobs } from './core/ports.ts'
 import { Registry } from './core/registry/registry.ts'
 import { type Claims, createClaims } from './core/releases/claims.ts'
+import { Deltas } from './core/releases/deltas.ts'
 import { createPublishing } from './core/releases/publishing.ts'
 import { Releases } from './core/releases/releases.ts'
 import { createTransfers, type Transfers } from './core/releases/transfers.ts'
@@ -60,6 +61,7 @@ interface House {
   artifactFiles: Blobs
   registry: Registry
   releases: Releases
+  deltas: Deltas
   artifacts: Artifacts
   claims: Claims
   transfers: Transfers
@@ -117,6 +119,12 @@ async function furnish(context: Context, records: Records): Promise<House> {
   const onGone = removerOf(files.releaseFiles, log)
   const releases = releasesOf(context, {
     ...{ store, registry, ledger: records.ledger, transfers: [transfers, installerTransfers], onGone },
+    // Of this function's end: nothing is deleted before.
+    onDeleted: () => void deltas.prune(),
+  })
+  const deltas = new Deltas({
+    ...{ clock, keeper: store.keeper, records: store.stored.delta, most: config.releases.deltas, releases, onGone },
+    onUnwritten: (fault) => log.warning('deltas of a release that is gone are not removed yet', { fault }),
   })
   const artifacts = createArtifacts({
     ...{ clock, keeper: store.keeper, blobs: files.artifactFiles, records: store.stored.artifact },
@@ -132,7 +140,7 @@ async function furnish(context: Context, records: Records): Promise<House> {
     machine: () => machineNames(config.http),
   })
   return {
-    ...{ people, updateKey, sessions, store, folder, registry, releases, artifacts, claims },
+    ...{ people, updateKey, sessions, store, folder, registry, releases, deltas, artifacts, claims },
     ...{ transfers, installerTransfers, authority },
     ...files,
   }
@@ -173,15 +181,17 @@ async function storeOf(context: Context, { ledger }: Records): Promise<UpdatesSt
 }
 
 /** From now on this daemon knows what others on its store write. */
-async function followStore({ artifacts, claims, registry, releases, sessions, store }: House): Promise<void> {
+async function followStore({ artifacts, claims, deltas, registry, releases, sessions, store }: House): Promise<void> {
   await store.follow({
     installation: (changes) => registry.follow(changes),
     release: (changes) => releases.follow(changes),
+    delta: (changes) => deltas.follow(changes),
     artifact: artifacts.follow,
     session: sessions.follow,
     claim: claims.follow,
   })
   await claims.start()
+  await deltas.prune()
 }
 
 interface ReleaseParts {
@@ -190,11 +200,12 @@ interface ReleaseParts {
   ledger: Ledger
   transfers: readonly Transfers[]
   onGone(file: string): void
+  onDeleted(): void
 }
 
 function releasesOf(
   { clock, config }: Context,
-  { ledger, onGone, registry, store, transfers }: ReleaseParts,
+  { ledger, onDeleted, onGone, registry, store, transfers }: ReleaseParts,
 ): Releases {
   return new Releases({
     ...{ clock, keeper: store.keeper, records: store.stored.release, most: config.releases.max },
@@ -203,6 +214,7 @@ function releasesOf(
     onGone(release, gone) {
       for (const one of transfers) one.endOf(release)
       for (const file of gone) onGone(file)
+      if (gone.length > 0) onDeleted()
     },
     onUnhalted: (version) => ledger.clear('release_halted', version),
     onHalted(version, { applied, failed }) {
@@ -225,7 +237,8 @@ async function filesOf({ clock, config, log }: Context, folder: string, { docume
   const orphansBefore = Math.min(nowAt - orphanDays * DAY_MS, unfinishedBefore)
   const rules = { freeBytes, orphansBefore, unfinishedBefore }
   const isForGroup = config.downloads.offload !== ''
-  const named = stored.release.flatMap(({ installer, update }) => [installer, update].flatMap((one) => one?.file ?? []))
+  const packages = stored.release.flatMap(({ installer, update }) => [installer, update])
+  const named = [...packages, ...stored.delta].flatMap((one) => one?.file ?? [])
   const open = await openerOf({ clock, config }, folder, rules)
   const releases = await open('releases', named, isForGroup)
   const artifacts = await open(
@@ -322,7 +335,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
 }
 
 function routesOf({ clock, config, log, version }: Context, house: House, { recorder }: Records): Route[] {
-  const { artifacts, claims, folder, installerTransfers, registry, releases, transfers, updateKey } = house
+  const { artifacts, claims, deltas, folder, installerTransfers, registry, releases, transfers, updateKey } = house
   const { artifacts: most, downloads, publishing, storage, uploads } = config
   const files = { files: house.releaseFiles, isOffloaded: downloads.offload === 'x-accel-redirect' }
   const shareOf = createShareOf(config.connections.trusted)
@@ -334,7 +347,7 @@ function routesOf({ clock, config, log, version }: Context, house: House, { reco
     artifacts,
   }
   const taking = createPublishing({
-    ...{ clock, claims, blobs: house.releaseFiles, releases, proofOf: proofOfArchive },
+    ...{ clock, claims, blobs: house.releaseFiles, releases, deltas, proofOf: proofOfArchive },
     onGone: removerOf(house.releaseFiles, log),
     limits: {
       ...{ atOnce: uploads.at_once, mostBytes: uploads.max_bytes, retryMs: uploads.retry_ms },
@@ -345,6 +358,7 @@ function routesOf({ clock, config, log, version }: Context, house: House, { reco
     ...updateRoutes({
       registry,
       releases,
+      deltas,
       transfers,
       ...files,
       shareOf,
@@ -362,7 +376,7 @@ function routesOf({ clock, config, log, version }: Context, house: House, { reco
     ...artifactRoutes(artifactParts),
     ...panelArtifactRoutes(artifactParts),
     ...panelInstallationRoutes({ registry, releases, recorder }),
-    ...panelReleaseRoutes({ publishing: taking, releases, recorder }),
+    ...panelReleaseRoutes({ publishing: taking, releases, deltas, recorder }),
     ...systemRoutes({
       ...{ clock, version, registry, releases, authority: house.authority, name: hostname },
       downloads: () => ({ updates: transfers.many(), installers: installerTransfers.many() }),

@@ -83,6 +83,7 @@ const registration = Type.Object(
 const releases = Type.Object(
   {
     max: count(500, 1, 10_000, 'releases at once, those deleted that are remembered included'),
+    deltas: count(4, 0, 16, 'deltas of one update, each from another version'),
     halt_percent: count(
       0,
       0,

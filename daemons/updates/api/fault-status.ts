@@ -29,6 +29,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   release_state: 409,
   too_many_artifacts: 409,
   too_many_installations: 409,
+  too_many_deltas: 409,
   too_many_releases: 409,
   release_gone: 410,
   bad_range: 416,

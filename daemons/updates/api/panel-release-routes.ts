@@ -14,12 +14,14 @@ import {
   releaseStates,
 } from '../core/ports.ts'
 import type { Registry } from '../core/registry/registry.ts'
+import type { Deltas } from '../core/releases/deltas.ts'
 import type { Publishing } from '../core/releases/publishing.ts'
 import type { ReleaseCounts, Releases } from '../core/releases/releases.ts'
 
 export interface PanelReleaseParts {
   registry: Registry
   releases: Releases
+  deltas: Pick<Deltas, 'of'>
   publishing: Pick<Publishing, 'uploads'>
   recorder: Recorder
 }
@@ -63,7 +65,7 @@ export function panelInstallationRoutes({
   recorder,
   registry,
   releases,
-}: Omit<PanelReleaseParts, 'publishing'>): Route[] {
+}: Omit<PanelReleaseParts, 'publishing' | 'deltas'>): Route[] {
   const view = (record: InstallationRecord) => installationView(record, releases)
   return [
     route({
@@ -165,10 +167,14 @@ const release = object({
   compatible: orNull(Type.String({ description: 'of an image: the kind of board that it is for' })),
   ...{ version: text, state: Type.Enum([...releaseStates]), channel, percent: count, hold: yesNo },
   ...{ min_from: orNull(text), arch: orNull(text), update: orNull(file), installer: orNull(file) },
+  deltas: Type.Array(object({ from: text, size: count }), {
+    description: 'from which versions there is a delta to it',
+  }),
   ...{ fetched: count, applied: count, failed: count },
 })
 
-export function panelReleaseRoutes({ publishing, recorder, releases }: Omit<PanelReleaseParts, 'registry'>): Route[] {
+export function panelReleaseRoutes(parts: Omit<PanelReleaseParts, 'registry'>): Route[] {
+  const { deltas, publishing, recorder, releases } = parts
   const params = Type.Object({ id: Type.String({ maxLength: 129 }) })
   return [
     route({
@@ -179,7 +185,7 @@ export function panelReleaseRoutes({ publishing, recorder, releases }: Omit<Pane
       reply: object({ updates: Type.Array(release) }),
       handle() {
         const counts = releases.counts()
-        return { updates: releases.list().map((one) => releaseView(one, counts.get(releaseKey(one)))) }
+        return { updates: releases.list().map((one) => releaseView(one, deltas, counts.get(releaseKey(one)))) }
       },
     }),
     uploadsRoute(publishing),
@@ -204,7 +210,7 @@ export function panelReleaseRoutes({ publishing, recorder, releases }: Omit<Pane
         const { id: key } = ask.params
         const changed = await releases.change(key, ask.body)
         await recorder.changed(ask, 'release changed', key, ask.body)
-        return releaseView(changed, releases.counts().get(key))
+        return releaseView(changed, deltas, releases.counts().get(key))
       },
     }),
     route({
@@ -250,13 +256,18 @@ function uploadsRoute(publishing: PanelReleaseParts['publishing']): Route {
   })
 }
 
-function releaseView(record: ReleaseRecord, counts: ReleaseCounts | undefined): Static<typeof release> {
+function releaseView(
+  record: ReleaseRecord,
+  deltas: Pick<Deltas, 'of'>,
+  counts: ReleaseCounts | undefined,
+): Static<typeof release> {
   const { arch, channel: own, installer, isHeld, minFrom, percent, state, update, version } = record
   const { applied, failed, fetched } = counts ?? { applied: 0, failed: 0, fetched: 0 }
   return {
     ...{ id: releaseKey(record), compatible: record.compatible ?? null },
     ...{ version, state, channel: own, percent, hold: isHeld, min_from: minFrom, arch, fetched, applied, failed },
     ...{ update: update && fileView(update), installer: installer && fileView(installer) },
+    deltas: update ? deltas.of(version, update).map(({ from, sizeBytes }) => ({ from, size: sizeBytes })) : [],
   }
 }
 

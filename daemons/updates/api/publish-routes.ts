@@ -8,7 +8,7 @@ import { isVersion } from '#kit/pure/version.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import { compatibleName } from '#kit/release/record.ts'
 import { releaseKey, type SignedRelease } from '../core/ports.ts'
-import { type Publishing, type PublishWish, packageOf } from '../core/releases/publishing.ts'
+import { type DeltaWish, type Publishing, type PublishWish, packageOf } from '../core/releases/publishing.ts'
 import { boundaryOf, fileOfForm } from '../wire/multipart.ts'
 
 /** What a form adds around its file. */
@@ -29,6 +29,7 @@ export function publishRoutes(parts: PublishRouteParts): Route[] {
   return [
     publishRoute(parts, 'update', 'an update (.tar.gz.enc), with its key in X-Svc-Encryption-Key'),
     publishRoute(parts, 'installer', 'an installer (.run)'),
+    deltaRoute(parts),
     publishRoute(parts, 'image', 'a firmware image, encrypted as updates are, for the boards of X-Svc-Compatible'),
   ]
 }
@@ -67,6 +68,37 @@ function publishRoute(parts: PublishRouteParts, kind: PublishWish['kind'], what:
   })
 }
 
+const publishedDelta = object({ filename: text, version: text, from: text, checksum: text, size: count })
+
+function deltaRoute({ bounds, log, publishing, recorder }: PublishRouteParts): Route {
+  return uploadRoute({
+    method: 'POST',
+    path: '/push_delta',
+    who: 'user',
+    summary: 'Publish what turns X-Svc-From into the update X-Svc-Version (.delta.enc), encrypted by the key of that',
+    upload: { ...bounds, maxBytes: bounds.maxBytes + FORM_BYTES, takesForm: true },
+    reply: publishedDelta,
+    async handle(ask) {
+      const wish = deltaWishOf(ask.headers)
+      const { bytes, lengthBytes } = fileOf(ask)
+      const { isNew, record } = await publishing.receiveDelta(bytes, lengthBytes, wish).catch((fault) => {
+        log.warning('publish failed', { kind: 'delta', ...wish, fault })
+        throw fault
+      })
+      const { checksum, filename, from, sizeBytes, version } = record
+      log.notice(isNew ? 'published' : 'published again', { kind: 'delta', version, from, filename, checksum })
+      if (isNew) await recorder.changed(ask, 'delta published', version, { from, checksum })
+      return { filename, version, from, checksum, size: sizeBytes }
+    },
+  })
+}
+
+/** @throws Fault `bad_version`, `bad_upload` */
+function deltaWishOf(headers: IncomingHttpHeaders): DeltaWish {
+  const checksum = hashIn(headers, 'x-svc-checksum')
+  return { version: versionIn(headers, 'x-svc-version'), from: versionIn(headers, 'x-svc-from'), checksum }
+}
+
 /** @throws Fault `bad_upload` */
 function fileOf({ body, headers }: Ask<Upload>): { bytes: AsyncIterable<Uint8Array>; lengthBytes: number | undefined } {
   const boundary = boundaryOf(headers['content-type'])
@@ -85,9 +117,7 @@ function wishOf(
   kind: PublishWish['kind'],
   readSigned: PublishRouteParts['readSigned'],
 ): PublishWish {
-  const version = headers['x-svc-version']
-  if (typeof version !== 'string' || !isVersion(version))
-    throw new Fault('bad_version', 'X-Svc-Version is no semantic version, expected one such as 1.4.0.')
+  const version = versionIn(headers, 'x-svc-version')
   const bundleHash = hashIn(headers, 'x-svc-bundle-hash')
   const encryptionKey = kind === 'installer' ? undefined : hashIn(headers, 'x-svc-encryption-key')
   if (kind !== 'installer' && encryptionKey === undefined)
@@ -111,6 +141,14 @@ function wishOf(
     bundleHash: bundleHash ?? signed?.says.bundleHash ?? null,
     checksum: hashIn(headers, 'x-svc-checksum'),
   }
+}
+
+/** @throws Fault `bad_version` */
+function versionIn(headers: IncomingHttpHeaders, name: 'x-svc-version' | 'x-svc-from'): string {
+  const value = headers[name]
+  if (typeof value === 'string' && isVersion(value)) return value
+  const shown = name === 'x-svc-version' ? 'X-Svc-Version' : 'X-Svc-From'
+  throw new Fault('bad_version', `${shown} is no semantic version, expected one such as 1.4.0.`)
 }
 
 /** @throws Fault `bad_upload` */

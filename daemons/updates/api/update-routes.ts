@@ -8,12 +8,14 @@ import { compatibleName } from '#kit/release/record.ts'
 import {
   type Blobs,
   channels,
+  type DeltaRecord,
   type InstallationRecord,
   type ReleaseRecord,
   releaseKey,
   type UpdatePackage,
 } from '../core/ports.ts'
 import type { Registry, Report } from '../core/registry/registry.ts'
+import type { Deltas } from '../core/releases/deltas.ts'
 import type { Releases } from '../core/releases/releases.ts'
 import type { Transfers } from '../core/releases/transfers.ts'
 import { installationIdOf } from './callers.ts'
@@ -22,6 +24,7 @@ import { sendFile } from './sending.ts'
 export interface UpdateRouteParts {
   registry: Registry
   releases: Releases
+  deltas: Pick<Deltas, 'from' | 'require'>
   transfers: Transfers
   files: Pick<Blobs, 'read'>
   /** Whether nginx sends what is asked for through it. */
@@ -69,6 +72,7 @@ const checkBody = Type.Object(
     channel: Type.Optional(Type.Enum([...channels])),
     ...ofKind,
     facts: Type.Optional(facts),
+    deltas: Type.Optional(Type.Boolean({ description: 'whether an answer may offer a delta as well' })),
   },
   open,
 )
@@ -80,6 +84,12 @@ const newer = object({
   encryption_key: Type.String({ description: 'key of the archive, 64 hex digits' }),
   bundle_hash: orNull(text),
   release: orNull(Type.String({ description: 'signed release record, base64' })),
+  delta: Type.Optional(
+    object(
+      { from: text, filename: text, size: count, checksum: text },
+      { description: 'what turns the version of the question into it' },
+    ),
+  ),
   window: Type.Optional(Type.String({ description: 'hours in which to apply it, HH:MM-HH:MM' })),
   kind: Type.Optional(Type.Literal('image', { description: 'of an image alone' })),
   compatible: Type.Optional(Type.String({ description: 'of an image: the kind of board that it is for' })),
@@ -89,7 +99,7 @@ export function updateRoutes(parts: UpdateRouteParts): Route[] {
   return [checkRoute(parts), pullRoute(parts)]
 }
 
-function checkRoute({ registry, releases, window }: UpdateRouteParts): Route {
+function checkRoute({ deltas, registry, releases, window }: UpdateRouteParts): Route {
   return route({
     method: 'POST',
     path: '/check_update',
@@ -100,14 +110,15 @@ function checkRoute({ registry, releases, window }: UpdateRouteParts): Route {
     // What is reported is on the disk before it is answered.
     isPlain: ({ facts: said }) => said === undefined,
     handle({ body, headers, remoteAddress }) {
-      const { arch, build, channel, facts: said, version: own } = body
+      const { arch, build, channel, deltas: takesDeltas = false, facts: said, version: own } = body
       const given = installationIdOf(headers, body)
       // One that was published is one, and most run one that was.
       if (releases.get(own) === undefined && !isVersion(own)) throw badVersion()
       const compatible = compatibleOf(body)
       const installation = registry.require(given, remoteAddress, { version: own, arch, build, channel, compatible })
-      if (said === undefined) return offerTo(installation, own)
-      return take(installation, reportsOf(said)).then(() => offerTo(registry.get(installation.id) ?? installation, own))
+      const offering = (one: InstallationRecord) => offerTo(one, own, takesDeltas)
+      if (said === undefined) return offering(installation)
+      return take(installation, reportsOf(said)).then(() => offering(registry.get(installation.id) ?? installation))
     },
   })
 
@@ -119,11 +130,13 @@ function checkRoute({ registry, releases, window }: UpdateRouteParts): Route {
     }
   }
 
-  function offerTo(installation: InstallationRecord, own: string) {
+  function offerTo(installation: InstallationRecord, own: string, takesDeltas: boolean) {
     const latest = releases.latestFor(installation)
     if (!latest?.update || latest.version === own || compareVersions(latest.version, own) <= 0)
       return { update: false, version: own }
-    return offer(latest, latest.update, window)
+    const { update, version: offered } = latest
+    const delta = takesDeltas ? deltas.from(own, { version: offered, update }) : undefined
+    return { ...offer(latest, update, window), ...(delta && { delta: offerOfDelta(delta) }) }
   }
 }
 
@@ -144,6 +157,10 @@ function offer({ compatible, version: offered }: ReleaseRecord, update: UpdatePa
   }
 }
 
+function offerOfDelta({ checksum, filename, from, sizeBytes }: DeltaRecord) {
+  return { from, filename, size: sizeBytes, checksum }
+}
+
 function reportsOf(said: Static<typeof facts> | undefined): Report[] {
   if (said === undefined) return []
   const { applied, failed, failed_step: step = null, reason = null, rolled_back: rolledBack } = said
@@ -155,19 +172,23 @@ function reportsOf(said: Static<typeof facts> | undefined): Report[] {
 }
 
 function pullRoute(parts: UpdateRouteParts): Route {
-  const { files, isOffloaded, registry, releases, shareOf, transfers } = parts
+  const { deltas, files, isOffloaded, registry, releases, shareOf, transfers } = parts
   return route({
     method: 'POST',
     path: '/pull_update',
     who: 'anyone',
-    summary: 'The archive, or the image, of a version, by default of the one that is offered; Range and If-Range work',
-    body: Type.Object({ installation_id: installationId, version: Type.Optional(version), ...ofKind }, open),
+    summary:
+      'The archive, or the image, of a version, by default of the one that is offered, or with from the delta from that one; Range and If-Range work',
+    body: Type.Object(
+      { installation_id: installationId, version: Type.Optional(version), from: Type.Optional(version), ...ofKind },
+      open,
+    ),
     replyType: 'application/octet-stream',
     partial: true,
     async handle(ask) {
       const { body, headers, remoteAddress } = ask
       const given = installationIdOf(headers, body)
-      if (body.version !== undefined && !isVersion(body.version)) throw badVersion()
+      for (const one of [body.version, body.from]) if (one !== undefined && !isVersion(one)) throw badVersion()
       const installation = registry.require(given, remoteAddress)
       const { id } = installation
       const compatible = compatibleOf(body)
@@ -177,8 +198,12 @@ function pullRoute(parts: UpdateRouteParts): Route {
       const wanted = body.version ?? releases.latestFor(asked)?.version
       if (wanted === undefined) throw new Fault('no_update', 'There is no update for this installation.')
       const key = releaseKey({ version: wanted, compatible })
+      const { from } = body
+      // Of images there are none.
+      const isDelta = from !== undefined && compatible === undefined
+      const sent = isDelta ? deltas.require(from, wanted) : releases.requireUpdate(key)
       return await sendFile(
-        { ...releases.requireUpdate(key), release: key },
+        { ...sent, release: key },
         {
           ...{ ask, files, isOffloaded, transfers },
           receiver: { share: shareOf(remoteAddress), installation: id },

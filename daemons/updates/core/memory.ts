@@ -76,6 +76,11 @@ function registryRows(): MemoryRow[] {
       shownBy: 'daemons/updates/test/core/releases/releases.test.ts',
     },
     {
+      ...{ what: 'deltas of updates', of: 'delta', each: 2 * KIB, isHeap: true },
+      many: (setting) => setting('releases.max') * setting('releases.deltas'),
+      shownBy: 'daemons/updates/test/core/releases/deltas.test.ts',
+    },
+    {
       ...{ what: 'artifacts', of: 'artifact', each: 8 * KIB, many: 'artifacts.max', isHeap: true },
       shownBy: 'daemons/updates/test/core/artifacts/artifacts.test.ts',
     },

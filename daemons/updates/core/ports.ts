@@ -103,6 +103,26 @@ export const releaseRecord = Type.Object(
 )
 export type ReleaseRecord = Static<typeof releaseRecord>
 
+/** What turns one version into another; beside releases, so that an older server that reads them leaves it alone. */
+export const deltaRecord = Type.Object(
+  {
+    ...{ version: text, from: text, filename: text, file: text },
+    /** SHA-256 of the delta as it is stored. */
+    checksum: text,
+    /** SHA-256 of the archive of the version, as it is stored. */
+    archive: text,
+    sizeBytes: Type.Integer(),
+    publishedAt: instant,
+  },
+  strict,
+)
+export type DeltaRecord = Static<typeof deltaRecord>
+
+/** No version has a blank. */
+export function deltaKey({ from, version }: Pick<DeltaRecord, 'from' | 'version'>): string {
+  return `${version} ${from}`
+}
+
 /**
  * What names a release: its version, of an image with the kind of board behind it, since each kind has versions of its
  * own. Neither may have an `@` in it.
@@ -174,6 +194,8 @@ export interface Keeper {
   saveInstallations(installations: Changed<InstallationRecord>): Promise<void>
   /** @param endedClaim file of the claim under which a release was uploaded: it ends with it */
   saveReleases(releases: Changed<ReleaseRecord>, endedClaim?: string): Promise<void>
+  /** @param endedClaim as of a release */
+  saveDeltas(deltas: Changed<DeltaRecord>, endedClaim?: string): Promise<void>
   saveArtifact(record: ArtifactRecord): Promise<void>
   removeArtifact(record: Pick<ArtifactRecord, 'type' | 'filename'>): Promise<void>
   saveSessions(sessions: Changed<SessionRecord>): Promise<void>

@@ -8,6 +8,8 @@ import {
   artifactRecord,
   type Changed,
   claimRecord,
+  deltaKey,
+  deltaRecord,
   installationRecord,
   type Keeper,
   type ReleaseRecord,
@@ -20,6 +22,7 @@ import {
 const SCHEMAS = {
   installation: installationRecord,
   release: releaseRecord,
+  delta: deltaRecord,
   artifact: artifactRecord,
   session: sessionRecord,
   claim: claimRecord,
@@ -49,7 +52,9 @@ export interface RecordStore {
 
 export type Stored = { [Of in Kind]: RecordOf<Of>[] }
 /** Records that are already there, by kind. */
-export const nothingStored = (): Stored => ({ installation: [], release: [], artifact: [], session: [], claim: [] })
+export const nothingStored = (): Stored => ({
+  ...{ installation: [], release: [], delta: [], artifact: [], session: [], claim: [] },
+})
 
 /** Reads records of a store. */
 export interface RecordReader {
@@ -80,13 +85,18 @@ export function keeperOf(store: RecordStore, seal: Seal): Keeper {
     saveReleases: ({ changed, removed }, endedClaim) =>
       put([
         ...rowsOf('release', { changed: changed.map((record) => sealed(record, seal)), removed }, releaseKey),
-        ...(endedClaim === undefined ? [] : [{ kind: 'claim', key: endedClaim, record: null }]),
+        ...endOf(endedClaim),
       ]),
+    saveDeltas: (deltas, endedClaim) => put([...rowsOf('delta', deltas, deltaKey), ...endOf(endedClaim)]),
     saveArtifact: (record) => put(rowsOf('artifact', { changed: [record], removed: [] }, artifactKey)),
     removeArtifact: (record) => put([{ kind: 'artifact', key: artifactKey(record), record: null }]),
     saveSessions: (sessions) => put(rowsOf('session', sessions, ({ hash }) => hash)),
     saveClaims: (claims) => put(rowsOf('claim', claims, ({ file }) => file)),
   }
+}
+
+function endOf(claim: string | undefined): Row[] {
+  return claim === undefined ? [] : [{ kind: 'claim', key: claim, record: null }]
 }
 
 function rowsOf<Of extends Kind>(

@@ -166,7 +166,9 @@ async function releases(t: Test, { audit, key = '', page, server, visit }: Stage
   const archive = archiveOf(70_000)
   const hash = sha256(archive.plain)
   t.equal((await server.publish('1.4.0', archive, { ...own, 'x-svc-bundle-hash': hash })).status, 200)
-  t.equal((await server.publish('1.5.0', archiveOf(1200), own)).status, 200)
+  const newest = archiveOf(1200)
+  t.equal((await server.publish('1.5.0', newest, own)).status, 200)
+  t.equal((await server.publishDelta('1.5.0', '1.4.0', archiveOf(100, newest), own)).status, 200)
   t.equal((await server.publishInstaller('1.5.0', new Uint8Array([1, 2, 3]), own)).status, 200)
   const half = request(`${server.url}/push_update`, {
     method: 'POST',
@@ -198,6 +200,7 @@ async function whoMetIt(t: Test, { audit, ids, page, server, visit }: Stage): Pr
   await page.getByRole('link', { name: '1.5.0' }).click()
   await page.getByText(/1\.5\.0 rolled back just now, at probe: the gateway did not answer/).waitFor()
   await page.getByText('1.5.0 applied just now').waitFor()
+  await page.getByRole('region', { name: 'Deltas' }).getByText('From 1.4.0').waitFor()
   await audit(t, 'update')
   await page.getByRole('link', { name: 'Harbour House' }).click()
   await page.getByText('It rolled back from 1.5.0').waitFor()

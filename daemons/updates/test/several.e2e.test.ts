@@ -88,6 +88,11 @@ t.test('what is done at one server counts at the other at once', { skip, timeout
     })
     t.equal(Buffer.compare(Buffer.from(await pulled.arrayBuffer()), archive.bytes), 0)
   }
+  const delta = archiveOf(100, archive)
+  t.equal((await one.publishDelta('1.1.0', '1.0.0', delta)).status, 200)
+  const asked = { installation_id: id, version: '1.0.0', deltas: true }
+  await until('its delta is offered', async () => (await other.post('/check_update', asked)).body.delta !== undefined)
+  t.equal((await other.post('/pull_update', { installation_id: id, version: '1.1.0', from: '1.0.0' })).status, 200)
   const both = await Promise.all([one.publish('1.2.0', archive), other.publish('1.2.0', archiveOf(1000))])
   t.same(both.map(({ status }) => status).sort(), [200, 409], 'one version is published once')
   await other.admin('PATCH', '/admin/api/updates/1.1.0', { withdrawn: true })

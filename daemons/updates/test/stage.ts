@@ -25,9 +25,10 @@ export interface Archive {
   bytes: Buffer
 }
 
-export function archiveOf(sizeBytes: number): Archive {
+/** @param of whose key it has; default one of its own */
+export function archiveOf(sizeBytes: number, of?: Pick<Archive, 'key'>): Archive {
   const plain = randomBytes(sizeBytes)
-  const key = randomBytes(32)
+  const key = of ? Buffer.from(of.key, 'hex') : randomBytes(32)
   return { plain, key: key.toString('hex'), bytes: sealed(plain, key, { salt: randomBytes(32) }) }
 }
 
@@ -35,6 +36,7 @@ export interface Stage extends RunningDaemon {
   /** As the administrator, signed in at the first call. */
   admin(method: string, path: string, body?: unknown): Promise<Answer>
   publish(version: string, archive: Archive, headers?: Record<string, string>): Promise<Answer>
+  publishDelta(version: string, from: string, archive: Archive, headers?: Record<string, string>): Promise<Answer>
   /** @param compatible undefined: nobody says what it is for */
   publishImage(
     version: string,
@@ -74,6 +76,11 @@ export async function openStage(t: Owner, options: StartOptions & { password?: s
     return ask(url + path, { method: 'POST', headers: all, body: JSON.stringify(body) })
   }
 
+  function push(kind: string, version: string, bytes: Uint8Array, headers: Record<string, string>) {
+    const own = { 'x-svc-update-key': UPDATE_KEY, 'x-svc-version': version, 'content-type': 'application/octet-stream' }
+    return ask(`${url}/push_${kind}`, { method: 'POST', headers: { ...own, ...headers }, body: new Uint8Array(bytes) })
+  }
+
   async function admin(method: string, path: string, body?: unknown) {
     const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
     const sent = body === undefined ? {} : { body: JSON.stringify(body) }
@@ -84,30 +91,15 @@ export async function openStage(t: Owner, options: StartOptions & { password?: s
     ...daemon,
     ...{ admin, cookie, post },
     publish: (version, { bytes, key }, headers = {}) =>
-      ask(`${url}/push_update`, {
-        method: 'POST',
-        headers: {
-          ...{ 'x-svc-update-key': UPDATE_KEY, 'x-svc-version': version, 'x-svc-encryption-key': key },
-          ...{ 'content-type': 'application/octet-stream', ...headers },
-        },
-        body: new Uint8Array(bytes),
-      }),
+      push('update', version, bytes, { 'x-svc-encryption-key': key, ...headers }),
+    publishDelta: (version, from, { bytes }, headers = {}) =>
+      push('delta', version, bytes, { 'x-svc-from': from, ...headers }),
     publishImage: (version, compatible, { bytes, key }, headers = {}) =>
-      ask(`${url}/push_image`, {
-        method: 'POST',
-        headers: {
-          ...{ 'x-svc-update-key': UPDATE_KEY, 'x-svc-version': version, 'x-svc-encryption-key': key },
-          ...{ 'content-type': 'application/octet-stream', ...headers },
-          ...(compatible !== undefined && { 'x-svc-compatible': compatible }),
-        },
-        body: new Uint8Array(bytes),
+      push('image', version, bytes, {
+        ...{ 'x-svc-encryption-key': key, ...headers },
+        ...(compatible !== undefined && { 'x-svc-compatible': compatible }),
       }),
-    publishInstaller: (version, bytes, headers = {}) =>
-      ask(`${url}/push_installer`, {
-        method: 'POST',
-        headers: { 'x-svc-update-key': UPDATE_KEY, 'x-svc-version': version, ...headers },
-        body: bytes,
-      }),
+    publishInstaller: (version, bytes, headers = {}) => push('installer', version, bytes, headers),
     async enabled(version = '1.0.0') {
       const id = newId()
       await post('/check_update', { installation_id: id, version })

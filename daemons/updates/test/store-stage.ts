@@ -53,7 +53,7 @@ export function followers(told: string[] = []): Followers {
     const named = all.changed.map((one) => ('name' in one && one.name) || Object.values(one)[0])
     told.push([kind, ...named, ...all.removed.map((key) => `-${key}`)].join(' '))
   }
-  const kinds = ['installation', 'release', 'artifact', 'session', 'claim'] as const
+  const kinds = ['installation', 'release', 'delta', 'artifact', 'session', 'claim'] as const
   return Object.fromEntries(kinds.map((kind) => [kind, note(kind)])) as unknown as Followers
 }
 

@@ -400,6 +400,7 @@ t.test('check_update answers the same to plain requests, past Fastify, as to any
   const { host, port } = new URL(url)
   await publish('1.2.0', archive)
   await publish('1.3.0-beta.1', archiveOf(1000))
+  await stage.publishDelta('1.2.0', '1.0.0', archiveOf(100, archive))
   const [id, disabled] = [await enabled('1.0.0'), await enabled()]
   await admin('PATCH', `/admin/api/installations/${disabled}`, { enabled: false })
   const pending = newId()
@@ -408,6 +409,7 @@ t.test('check_update answers the same to plain requests, past Fastify, as to any
     ...['stable', 'beta', 'other'].map((channel) => ({ version: '1.0.0', channel })),
     { version: '1.0.0', arch: 'x64', build: 'ab', more: [1] },
     { version: '1.0.0', build: 'x'.repeat(65) },
+    ...[true, false, 'yes', null].map((deltas) => ({ version: '1.0.0', deltas })),
     { version: '1.0.0', facts: {} },
     { version: '1.2.0', facts: { applied: '1.2.0' } },
     { version: '1.0.0', facts: { rolled_back: '1.2.0', failed_step: 'probe', reason: 'no answer' } },

@@ -109,6 +109,8 @@ export interface Release {
   arch: string | null
   update: ReleaseFile | null
   installer: ReleaseFile | null
+  /** The version that each is from, and its bytes. */
+  deltas: { from: string; size: number }[]
   /** Installations. */
   fetched: number
   applied: number
@@ -117,7 +119,7 @@ export interface Release {
 
 /** What is being published now. */
 export interface Publish {
-  /** `update`, `installer` or `image`. */
+  /** `update`, `installer`, `delta` or `image`. */
   kind: string
   version: string
   /** Of an image. */

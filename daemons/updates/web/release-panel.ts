@@ -37,7 +37,7 @@ export function ReleasePanel({ again, release }: PanelFacts): VNode {
   const when = { nowMs: daemonNow(), zone: zone.value }
   return html`<div class="stack"><${ReleaseForm} release=${release} again=${again} />
     <section class="panel" aria-label=${texts.whoMetIt}><header><h2>${texts.whoMetIt}</h2><span class="faint">${reachText(release)}</span></header><${WhoMet} release=${release} when=${when} /></section>
-    ${fileOf(release.compatible === null ? texts.updateFile : texts.imageFile, release.update, when)}${fileOf(texts.installerFile, release.installer, when)}</div>`
+    ${fileOf(release.compatible === null ? texts.updateFile : texts.imageFile, release.update, when)}${deltasOf(release)}${fileOf(texts.installerFile, release.installer, when)}</div>`
 }
 
 function ReleaseForm({ again, release }: PanelFacts): VNode {
@@ -136,6 +136,16 @@ function WhoMet({ release: { id, version }, when }: { release: Release; when: Wh
     const said = delivery && deliveryText(delivery, when)
     return html`<li key=${one.id} data-s=${said?.lit}>${lamp(said?.lit ?? 'off', true)}<span><a href=${linkTo('installations', one.id)}>${nameOf(one)}</a><span class="under">${said?.text ?? UNKNOWN}</span></span></li>`
   })}</ul>${rest > 0 ? html`<p class="in small faint">${texts.andMore(rest)}</p>` : null}`
+}
+
+/** From which versions less than the update has to be fetched. */
+function deltasOf({ deltas, update }: Release): Child {
+  if (!update || deltas.length === 0) return null
+  const rows = deltas.map(({ from, size }): [string, Child] => [
+    texts.deltaFrom(from),
+    texts.deltaSize(bytesText(size), Math.ceil((100 * size) / update.size)),
+  ])
+  return html`<section class="panel" aria-label=${texts.deltaFiles}><header><h2>${texts.deltaFiles}</h2></header>${factTable(rows)}</section>`
 }
 
 function fileOf(title: string, file: ReleaseFile | null, when: When): Child {

@@ -165,7 +165,12 @@ export const makeKeyThere = 'Make one under Settings.'
 export const thenItIsOffered = 'It is offered from then on to every enabled installation of its channel.'
 
 export const beingPublished = 'Being published'
-const kinds: Readonly<Record<string, string>> = { update: 'Update', installer: 'Installer', image: 'Image' }
+const kinds: Readonly<Record<string, string>> = {
+  update: 'Update',
+  installer: 'Installer',
+  image: 'Image',
+  delta: 'Delta to',
+}
 export const publishOf = (kind: string, version: string) => `${kinds[kind] ?? kind} ${version}`
 export const progressOfPublish = (kind: string, version: string) => `Progress of ${kind} ${version}`
 export const publishedSoFar = (bytes: string) => `${bytes} so far`
@@ -176,6 +181,9 @@ export const publishedOf = (bytes: string, of: string) => `${bytes} of ${of}`
 export const whoMetIt = 'Installations'
 export const updateFile = 'Update'
 export const installerFile = 'Installer'
+export const deltaFiles = 'Deltas'
+export const deltaFrom = (version: string) => `From ${version}`
+export const deltaSize = (size: string, percent: number) => `${size}, ${percent} % of the update`
 export const imageFile = 'Firmware image'
 export const forBoards = (compatible: string) => `for ${compatible}`
 export const releaseIsSaved = (version: string) => `${version} is saved.`
@@ -194,7 +202,7 @@ export const withdraw = 'Withdraw'
 export const deleteIt = 'Delete'
 export const deleteQuestion = (version: string) => `Delete ${version}?`
 export const deletingMeans =
-  'Its update and its installer go from the disk, and cannot be brought back. Whoever asks for it is told that it is gone. To stop a rollout, withdrawing is enough.'
+  'Its update, its deltas and its installer go from the disk, and cannot be brought back. Whoever asks for it is told that it is gone. To stop a rollout, withdrawing is enough.'
 export const deleteRelease = 'Delete release'
 export const keepRelease = 'Keep release'
 export const isDeleted = (version: string) => `${version} is deleted.`

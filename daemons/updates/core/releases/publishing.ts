@@ -2,10 +2,11 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { counted, durationText } from '#kit/pure/text.ts'
-import { releaseFileName } from '#kit/pure/version.ts'
+import { deltaFileName, releaseFileName } from '#kit/pure/version.ts'
 import {
   type ArchiveProof,
   type Blobs,
+  type DeltaRecord,
   type Incoming,
   type InstallerPackage,
   isUnsure,
@@ -16,6 +17,7 @@ import {
   type UpdatePackage,
 } from '../ports.ts'
 import type { Claim, Claims } from './claims.ts'
+import type { Deltas } from './deltas.ts'
 import type { Releases } from './releases.ts'
 
 export interface UploadLimits {
@@ -44,11 +46,20 @@ export interface PublishWish {
   signed: { text: string; says: SignedRelease } | undefined
 }
 
+/** What is said of a delta before its first byte. */
+export interface DeltaWish {
+  version: string
+  /** The version that it is applied to. */
+  from: string
+  checksum: string | undefined
+}
+
 interface PublishingParts {
   clock: Clock
   blobs: Pick<Blobs, 'newName' | 'begin' | 'remove'>
   claims: Pick<Claims, 'begin'>
   releases: Releases
+  deltas: Pick<Deltas, 'publish' | 'requirePlace'>
   limits: UploadLimits
   /** @param key 64 hex digits */
   proofOf(key: string): ArchiveProof
@@ -58,7 +69,7 @@ interface PublishingParts {
 
 /** An upload under way. */
 export interface Upload {
-  kind: PublishWish['kind']
+  kind: PublishWish['kind'] | 'delta'
   version: string
   compatible: string | undefined
   /** What has come of the file. */
@@ -81,72 +92,121 @@ export interface Publishing {
     lengthBytes: number | undefined,
     wish: PublishWish,
   ): Promise<{ release: ReleaseRecord; isNew: boolean }>
+  /** The same of a delta, which opens with the key of its update. @throws Fault as `receive`, and those of `Deltas.publish` */
+  receiveDelta(
+    bytes: AsyncIterable<Uint8Array>,
+    lengthBytes: number | undefined,
+    wish: DeltaWish,
+  ): Promise<{ record: DeltaRecord; isNew: boolean }>
+}
+
+/** How a file is proven while it comes, and filed then. */
+interface Filing<Filed extends { isNew: boolean }> {
+  encryptionKey: string | undefined
+  check(kept: KeptFile): void
+  file(kept: KeptFile, claim: Claim): Promise<Filed>
 }
 
 export function createPublishing(parts: PublishingParts): Publishing {
-  const { blobs, claims, limits } = parts
+  const { deltas, limits } = parts
   const running = new Set<Upload>()
 
-  async function receiveFile(bytes: AsyncIterable<Uint8Array>, upload: Upload, wish: PublishWish) {
-    // Before anything of it is written: who dies then leaves nothing that nobody knows of.
-    const file = blobs.newName()
-    const claim = await claims.begin(file)
-    let isFiled = false
+  async function receive<Filed extends { isNew: boolean }>(
+    bytes: AsyncIterable<Uint8Array>,
+    upload: Upload,
+    filing: Filing<Filed>,
+  ): Promise<Filed> {
+    if (upload.lengthBytes !== undefined && upload.lengthBytes > limits.mostBytes) throw tooLarge(limits.mostBytes)
+    if (running.size >= limits.atOnce)
+      throw new Fault(
+        'too_many_uploads',
+        `${counted(running.size, 'upload')} are under way, as many as are allowed. Try again soon.`,
+        { details: { retryAfterMs: limits.retryMs } },
+      )
+    running.add(upload)
+    // Its place is free when all of it has come: the store may take its time.
+    const onTaken = () => void running.delete(upload)
     try {
-      const incoming = await blobs.begin(upload.lengthBytes, file)
-      try {
-        await store(bytes, { upload, wish, incoming })
-        const kept = await incoming.keep((one) => checkExpected(one, wish))
-        const published = await publish(parts, wish, { kept, claim })
-        isFiled = published.isNew
-        return published
-      } finally {
-        await incoming.drop()
-      }
+      return await receiveFile(parts, bytes, { upload, filing, onTaken })
     } finally {
-      // Its place is free: the store may take its time.
-      running.delete(upload)
-      await claim.leave(isFiled)
+      onTaken()
     }
   }
+
+  const begun = (lengthBytes: number | undefined) => ({ bytes: 0, lengthBytes, startedAt: parts.clock.epochMs() })
 
   return {
     uploads: () => [...running],
     async receive(bytes, lengthBytes, wish) {
-      if (lengthBytes !== undefined && lengthBytes > limits.mostBytes) throw tooLarge(limits.mostBytes)
-      if (running.size >= limits.atOnce)
-        throw new Fault(
-          'too_many_uploads',
-          `${counted(running.size, 'upload')} are under way, as many as are allowed. Try again soon.`,
-          {
-            details: { retryAfterMs: limits.retryMs },
-          },
-        )
-      const { compatible, kind, version } = wish
-      const upload: Upload = { kind, version, compatible, bytes: 0, lengthBytes, startedAt: parts.clock.epochMs() }
-      running.add(upload)
-      try {
-        return await receiveFile(bytes, upload, wish)
-      } finally {
-        running.delete(upload)
-      }
+      const { compatible, encryptionKey, kind, version } = wish
+      const upload: Upload = { kind, version, compatible, ...begun(lengthBytes) }
+      return await receive(bytes, upload, {
+        encryptionKey,
+        check: (kept) => checkExpected(kept, wish),
+        file: (kept, claim) => publish(parts, wish, { kept, claim }),
+      })
+    },
+    async receiveDelta(bytes, lengthBytes, wish) {
+      const { from, version } = wish
+      const upload: Upload = { kind: 'delta', version, compatible: undefined, ...begun(lengthBytes) }
+      return await receive(bytes, upload, {
+        encryptionKey: deltas.requirePlace(from, version).encryptionKey,
+        check: (kept) => checkAnnounced(kept, wish),
+        file: (kept, claim) => publishDelta(parts, wish, { kept, claim }),
+      })
     },
   }
+}
 
-  async function store(
-    bytes: AsyncIterable<Uint8Array>,
-    { incoming, upload, wish }: { upload: Upload; wish: PublishWish; incoming: Incoming },
-  ): Promise<void> {
-    const proof = wish.encryptionKey === undefined ? undefined : parts.proofOf(wish.encryptionKey)
-    for await (const piece of paced(bytes, parts)) {
-      upload.bytes += piece.length
-      if (upload.bytes > limits.mostBytes) throw tooLarge(limits.mostBytes)
-      proof?.take(piece)
-      await incoming.write(piece)
+interface Receiving<Filed extends { isNew: boolean }> {
+  upload: Upload
+  filing: Filing<Filed>
+  /** Called when its release is filed, or is not going to be. */
+  onTaken(): void
+}
+
+async function receiveFile<Filed extends { isNew: boolean }>(
+  parts: PublishingParts,
+  bytes: AsyncIterable<Uint8Array>,
+  { filing, onTaken, upload }: Receiving<Filed>,
+): Promise<Filed> {
+  const { blobs, claims } = parts
+  // Before anything of it is written: who dies then leaves nothing that nobody knows of.
+  const file = blobs.newName()
+  const claim = await claims.begin(file)
+  let isFiled = false
+  try {
+    const incoming = await blobs.begin(upload.lengthBytes, file)
+    try {
+      await store(parts, bytes, { upload, encryptionKey: filing.encryptionKey, incoming })
+      const kept = await incoming.keep(filing.check)
+      const filed = await filing.file(kept, claim)
+      isFiled = filed.isNew
+      return filed
+    } finally {
+      await incoming.drop()
     }
-    if (upload.bytes === 0) throw new Fault('bad_upload', 'the upload is empty')
-    proof?.end()
+  } finally {
+    onTaken()
+    await claim.leave(isFiled)
   }
+}
+
+async function store(
+  parts: PublishingParts,
+  bytes: AsyncIterable<Uint8Array>,
+  { encryptionKey, incoming, upload }: { upload: Upload; encryptionKey: string | undefined; incoming: Incoming },
+): Promise<void> {
+  const { mostBytes } = parts.limits
+  const proof = encryptionKey === undefined ? undefined : parts.proofOf(encryptionKey)
+  for await (const piece of paced(bytes, parts)) {
+    upload.bytes += piece.length
+    if (upload.bytes > mostBytes) throw tooLarge(mostBytes)
+    proof?.take(piece)
+    await incoming.write(piece)
+  }
+  if (upload.bytes === 0) throw new Fault('bad_upload', 'the upload is empty')
+  proof?.end()
 }
 
 /** Files what is kept. @returns as `receive` */
@@ -160,13 +220,37 @@ async function publish(
   const common = { ...kept, filename, bundleHash, signed: signed?.text ?? null }
   const made = { ...common, publishedAt: clock.epochMs() }
   const one = encryptionKey === undefined ? { installer: made } : { update: { ...made, encryptionKey } }
-  let isUsed = false
-  try {
+  return await keptOnly(kept, onGone, async () => {
     const isNew = await releases.publish({ version, compatible, ...one, signed: signed?.says, claim: claim.prove })
     const release = releases.get(releaseKey(wish))
     if (!release) throw new TypeError('a release is gone while it is published')
-    isUsed = packageOf(release, kind)?.file === kept.file
-    return { release, isNew }
+    return { file: packageOf(release, kind)?.file, filed: { release, isNew } }
+  })
+}
+
+async function publishDelta(
+  { deltas, onGone }: PublishingParts,
+  { from, version }: DeltaWish,
+  { claim, kept }: { kept: KeptFile; claim: Claim },
+) {
+  return await keptOnly(kept, onGone, async () => {
+    const filename = deltaFileName(from, version)
+    const filed = await deltas.publish({ version, from, filename, kept, claim: claim.prove })
+    return { file: filed.record.file, filed }
+  })
+}
+
+/** Files something; what was kept for it goes if another file, or nothing, was filed. */
+async function keptOnly<Filed>(
+  kept: KeptFile,
+  onGone: (file: string) => void,
+  file: () => Promise<{ file: string | undefined; filed: Filed }>,
+): Promise<Filed> {
+  let isUsed = false
+  try {
+    const done = await file()
+    isUsed = done.file === kept.file
+    return done.filed
   } catch (fault) {
     // If it was filed after all, the file is needed; else it goes when it is old.
     isUsed = isUnsure(fault)
@@ -185,10 +269,16 @@ export function packageOf(
 }
 
 /** @throws Fault `checksum_mismatch` */
-function checkExpected({ checksum, sizeBytes }: KeptFile, wish: PublishWish): void {
-  const { signed } = wish
+function checkAnnounced({ checksum }: KeptFile, wish: Pick<PublishWish, 'checksum'>): void {
   if (wish.checksum !== undefined && wish.checksum !== checksum)
     throw new Fault('checksum_mismatch', `The file has the SHA-256 ${checksum}, and ${wish.checksum} was announced.`)
+}
+
+/** @throws Fault `checksum_mismatch` */
+function checkExpected(kept: KeptFile, wish: PublishWish): void {
+  const { checksum, sizeBytes } = kept
+  const { signed } = wish
+  checkAnnounced(kept, wish)
   if (signed && (signed.says.checksum !== checksum || signed.says.sizeBytes !== sizeBytes))
     throw new Fault('checksum_mismatch', 'The signed record is of another file: its size or its SHA-256 differs.')
 }

@@ -1,15 +1,18 @@
 /** Records of the tests, and places that keep them in memory. */
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
-import type {
-  Blobs,
-  InstallationRecord,
-  InstallerPackage,
-  Outgoing,
-  ReleaseRecord,
-  UpdatePackage,
+import {
+  type Blobs,
+  type DeltaRecord,
+  deltaKey,
+  type InstallationRecord,
+  type InstallerPackage,
+  type Outgoing,
+  type ReleaseRecord,
+  type UpdatePackage,
 } from '../../core/ports.ts'
 import { Registry, type RegistryBounds } from '../../core/registry/registry.ts'
+import { Deltas } from '../../core/releases/deltas.ts'
 import { Releases, type RolloutBounds } from '../../core/releases/releases.ts'
 
 export function installation(more: Partial<InstallationRecord> = {}): InstallationRecord {
@@ -47,6 +50,14 @@ export function release(version: string, more: Partial<ReleaseRecord> = {}): Rel
   return {
     ...{ version, state: 'offered', channel: 'stable', percent: 100, isHeld: false, countsFrom: 0, minFrom: null },
     ...{ arch: null, update: { ...file(), encryptionKey: 'e'.repeat(64) }, installer: null },
+    ...more,
+  }
+}
+
+export function delta(version: string, from: string, more: Partial<DeltaRecord> = {}): DeltaRecord {
+  return {
+    ...{ version, from, filename: `plantroom-${version}-from-${from}.delta.enc`, file: 'd', checksum: 'd'.repeat(64) },
+    ...{ archive: file().checksum, sizeBytes: 1, publishedAt: 1 },
     ...more,
   }
 }
@@ -99,6 +110,32 @@ export function releasesOf(
     onUnhalted: (version) => halted.push(`not ${version}`),
   })
   return { clock, releases, gone, halted, disk }
+}
+
+/** Deltas of releases; `gone` are files that are not needed any more. */
+export function deltasOf(
+  releases: Releases,
+  more: { records?: DeltaRecord[]; most?: number; onGone?: (file: string) => void } = {},
+) {
+  const { most = 2, records = [] } = more
+  const gone: string[] = []
+  const saved = new Map(records.map((record) => [deltaKey(record), record]))
+  const unwritten: unknown[] = []
+  const disk = { isFull: false }
+  const deltas = new Deltas({
+    ...{ clock: fakeClock(), records, most, releases },
+    keeper: {
+      inTurn: createSerialTurn(),
+      async saveDeltas({ changed, removed }) {
+        if (disk.isFull) throw new Error('full')
+        for (const key of removed) saved.delete(key)
+        for (const record of changed) saved.set(deltaKey(record), record)
+      },
+    },
+    onGone: more.onGone ?? ((file) => gone.push(file)),
+    onUnwritten: (fault) => unwritten.push(fault),
+  })
+  return { deltas, gone, saved, unwritten, disk }
 }
 
 /** Files in memory; `kept` by name. */

@@ -5,7 +5,7 @@ import t from 'tap'
 import { openSeal } from '#kit/store/sealing.ts'
 import type { ArtifactRecord } from '../../core/ports.ts'
 import { DATABASE_FILE, openUpdatesDatabase } from '../../io/database.ts'
-import { file, installation, release } from '../core/records.ts'
+import { delta, file, installation, release } from '../core/records.ts'
 
 const artifact: ArtifactRecord = {
   ...{ type: 'command_set', filename: 'a.json', name: 'A', description: '', version: '', tags: ['x'], user: 'admin' },
@@ -49,6 +49,25 @@ t.test('keys of archives are sealed, each for its own release', async (t) => {
   raw.exec(`UPDATE release SET key = '2.0.0', record = replace(record, '"version":"1.0.0"', '"version":"2.0.0"')`)
   raw.close()
   t.throws(() => openUpdatesDatabase(folder, seal, 1000), { code: 'seal_broken' })
+})
+
+t.test('a database of before there were deltas gets a place for them, and its program still reads it', async (t) => {
+  const folder = t.testdir({})
+  const seal = await openSeal(folder)
+  const first = openUpdatesDatabase(folder, seal, 1000)
+  await first.keeper.saveReleases({ changed: [release('1.0.0')], removed: [] })
+  await first.close()
+  const raw = new DatabaseSync(join(folder, DATABASE_FILE))
+  raw.exec('DROP TABLE delta')
+  raw.close()
+  const database = openUpdatesDatabase(folder, seal, 1000)
+  t.same([database.stored.release.length, database.stored.delta], [1, []])
+  await database.keeper.saveDeltas({ changed: [delta('1.0.0', '0.9.0')], removed: [] })
+  await database.close()
+  const again = openUpdatesDatabase(folder, seal, 1000)
+  t.same(again.stored.delta, [delta('1.0.0', '0.9.0')])
+  t.same(again.stored.release, [release('1.0.0')], 'which says nothing of deltas')
+  await again.close()
 })
 
 t.test('a database that is damaged, foreign or newer is told and left alone', async (t) => {

@@ -9,7 +9,7 @@ import { until } from '#kit/test/until.ts'
 import type { UpdatesConfig } from '../../config.ts'
 import type { ArtifactRecord, InstallationRecord } from '../../core/ports.ts'
 import type { UpdatesStore } from '../../io/store.ts'
-import { file, installation, release } from '../core/records.ts'
+import { delta, file, installation, release } from '../core/records.ts'
 import { noPostgres, PASSWORD, startPostgres } from '../peer/postgres.ts'
 import { cuttingProxy, followers, opened, selfSigned, storeStage } from '../store-stage.ts'
 
@@ -50,6 +50,10 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
       const releases = [release('1.0.0', { installer: file() }), release('2.0.0', { update: null })]
       await inTurn(() => keeper.saveReleases({ changed: releases, removed: [] }, 'g'))
       await inTurn(() => keeper.saveReleases({ changed: [], removed: ['2.0.0'] }))
+      const others = [delta('1.0.0', '0.9.0'), delta('1.0.0', '0.8.0')]
+      await inTurn(() => keeper.saveClaims({ changed: [{ ...claim, file: 'h' }], removed: [] }))
+      await inTurn(() => keeper.saveDeltas({ changed: others, removed: [] }, 'h'))
+      await inTurn(() => keeper.saveDeltas({ changed: [], removed: ['1.0.0 0.8.0'] }))
       await inTurn(() => keeper.saveArtifact(artifact))
       await inTurn(() => keeper.saveArtifact({ ...artifact, filename: 'b.json' }))
       await inTurn(() => keeper.removeArtifact({ type: 'command_set', filename: 'b.json' }))
@@ -58,7 +62,7 @@ for (const kind of ['SQLite', 'PostgreSQL'] as const) {
       const { daemon, stored } = await stage.open()
       t.same(stored, {
         ...{ installation: [{ ...one, name: 'Roof' }], release: [release('1.0.0', { installer: file() })] },
-        ...{ artifact: [artifact], session: [session], claim: [claim] },
+        ...{ delta: [delta('1.0.0', '0.9.0')], artifact: [artifact], session: [session], claim: [claim] },
       })
       t.equal(daemon, store.daemon, 'its name is the same')
     },

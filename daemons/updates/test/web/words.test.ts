@@ -38,7 +38,7 @@ const file = { filename: 'a', checksum: 'c', size: 10, bundle_hash: null, publis
 const release = (more: Partial<Release> = {}): Release => ({
   ...{ id: '1.5.0', version: '1.5.0', compatible: null, state: 'offered', channel: 'stable', percent: 100 },
   ...{ hold: false, min_from: null, arch: null },
-  ...{ update: file, installer: null, fetched: 0, applied: 0, failed: 0 },
+  ...{ update: file, installer: null, deltas: [], fetched: 0, applied: 0, failed: 0 },
   ...more,
 })
 

@@ -5,7 +5,7 @@ import { createSerialTurn } from '#kit/pure/pace.ts'
 import type { ClaimRecord } from '../../../core/ports.ts'
 import { createClaims } from '../../../core/releases/claims.ts'
 import { createPublishing, type PublishWish, type UploadLimits } from '../../../core/releases/publishing.ts'
-import { blobsOf, releasesOf } from '../records.ts'
+import { blobsOf, deltasOf, releasesOf } from '../records.ts'
 
 const wish: PublishWish = {
   ...{ kind: 'installer', version: '1.0.0', encryptionKey: undefined, bundleHash: null },
@@ -35,8 +35,9 @@ function stage(more: Partial<UploadLimits> = {}, records: ClaimRecord[] = []) {
     onUnwritten: () => {},
   })
   const gone: string[] = []
+  const { deltas } = deltasOf(releases, { onGone })
   const publishing = createPublishing({
-    ...{ clock, releases, claims, blobs: files.blobs, onGone },
+    ...{ clock, releases, deltas, claims, blobs: files.blobs, onGone },
     limits: { atOnce: 2, mostBytes: 100, paceBytes: 10, paceMs: 1000, retryMs: 5000, ...more },
     proofOf: () => ({
       take: (bytes) => void proven.push(bytes.length),
@@ -45,7 +46,7 @@ function stage(more: Partial<UploadLimits> = {}, records: ClaimRecord[] = []) {
       },
     }),
   })
-  return { claims, clock, files, gone, proven, publishing, releases, saved }
+  return { claims, deltas, clock, files, gone, proven, publishing, releases, saved }
 }
 
 async function* pieces(...all: number[]) {
@@ -153,4 +154,20 @@ t.test('an upload that others have given up is not filed', async (t) => {
   }
   await t.rejects(publishing.receive(takenAway(), undefined, wish), { code: 'file_lost' })
   t.same([releases.get('1.0.0'), files.kept.size], [undefined, 0])
+})
+
+t.test('a delta is proven by the key of its update, and filed beside it', async (t) => {
+  const { deltas, files, gone, proven, publishing } = stage()
+  const delta = { version: '1.0.1', from: '1.0.0', checksum: undefined }
+  await t.rejects(publishing.receiveDelta(pieces(10, 20), 30, delta), { code: 'unknown_release' })
+  await publishing.receive(pieces(10, 20), 30, { ...wish, kind: 'update', version: '1.0.1', encryptionKey: 'k' })
+  const { isNew, record } = await publishing.receiveDelta(pieces(5, 6), 11, delta)
+  t.match([isNew, record, proven.slice(2)], [true, { filename: 'plantroom-1.0.1-from-1.0.0.delta.enc' }, [5, 6]])
+  t.equal(deltas.require('1.0.0', '1.0.1').file, record.file)
+  t.equal((await publishing.receiveDelta(pieces(5, 6), 11, delta)).isNew, false)
+  t.equal(files.kept.size, 2, 'what was sent twice is kept once')
+  await t.rejects(publishing.receiveDelta(pieces(5, 7), undefined, { ...delta, checksum: '0'.repeat(64) }), {
+    code: 'checksum_mismatch',
+  })
+  t.same([files.kept.size, files.unfinished(), gone], [2, 0, []])
 })
