@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
-import { compareVersions, isVersion, nextPatch, releaseFileName } from '#kit/pure/version.ts'
+import { compareVersions, deltaFileName, isVersion, nextPatch, releaseFileName } from '#kit/pure/version.ts'
 import { sha256OfFile } from '#kit/release/installed.ts'
 import { type ReleaseKind, type ReleaseRecord, writeRelease } from '#kit/release/record.ts'
 import type { SignedRoot } from '#kit/release/root.ts'
@@ -16,8 +16,9 @@ import { type Command, parseCommand, requireWords, sayDiskErrors, type World } f
 import { hasMakeself, makeInstaller, type Runtime, readRuntimes } from './installer.ts'
 import { publishImage } from './publish-image.ts'
 import { progressOf, proveAsMachine, refuseClock, STALL_MS, type Target } from './publishing.ts'
-import { type Push, pushRelease } from './push-release.ts'
+import { type DeltaPush, type Push, pushDelta, pushRelease } from './push-release.ts'
 import { type Arch, type ReleaseFile, releaseFiles } from './release-archive.ts'
+import { keepArchive, makeDeltas } from './release-deltas.ts'
 import {
   keysFolder,
   lockKeys,
@@ -50,6 +51,7 @@ Packs what make build made, encrypts it by a new key, decrypts it again, signs i
 commit, version and root give the same archive. Without --version it is the version of package.json, or the patch version after
 the last one published. A publish that fails is not recorded: the next one sends the same version again, the same bytes if
 nothing has changed; where the server has that version with other bytes, the one after.
+Of the releases published before, up to three, a delta goes along: a machine that has one of them fetches that alone.
   --image FILE            publishes this firmware image (plantroom firmware sign) instead, for the boards and with the version
                           that it names; without --version, --installer and --checkout
   --server URL            the update server; default $PLANTROOM_UPDATE_URL. HTTPS, but for one on this machine
@@ -222,11 +224,16 @@ async function publishVersion(session: Session, target: Target): Promise<void> {
   const folder = waitingFolder(wish.keys, version)
   const sealed = await sealVersion(session, folder)
   const pushes = await pushesOf(session, sealed, folder)
+  const deltas = await deltasOf(session, sealed, folder)
   // Before anything is sent: no number is signed twice.
   await savePublished(wish.keys, state)
-  for (const push of pushes) await pushOne(session, push, target)
+  for (const push of pushes) {
+    await pushOne(session, push, target)
+    if (push.kind === 'update') for (const delta of deltas) await pushDeltaOf(session, delta, target)
+  }
   const { bundle, sha256 } = sealed
   const release = { version, sequence: state.sequence, at: nowAt, commit: session.checkout.commit, sha256, bundle }
+  await keepArchive(wish.keys, version, sealed.archive)
   await savePublished(wish.keys, { ...state, releases: [release, ...state.releases] })
   await dropWaiting(wish.keys)
   world.out(`${version} is published, number ${state.sequence}.\n`)
@@ -240,6 +247,8 @@ async function rehearse(session: Session): Promise<void> {
     const sealed = await sealVersion(session, folder)
     for (const { kind, sha256 } of await pushesOf(session, sealed, folder))
       world.out(`would publish ${releaseFileName(kind, version)}, SHA-256 ${sha256}\n`)
+    for (const { from, sizeBytes } of await deltasOf(session, sealed, folder))
+      world.out(`would publish ${deltaFileName(from, version)}, ${sizeBytes} of ${sealed.sizeBytes} bytes\n`)
     world.out(`bundle hash ${sealed.bundle}\nnothing was uploaded or recorded: a dry run\n`)
   } finally {
     await dropSealed(folder)
@@ -298,6 +307,22 @@ async function pushOne({ state, version, wish, world }: Session, push: Push, tar
     if ((error as Fault).code === 'push_taken')
       await savePublished(wish.keys, { ...state, taken: [...new Set([...state.taken, version])] })
     throw error
+  }
+}
+
+function deltasOf({ state, version, wish, world }: Session, sealed: Sealed, folder: string): Promise<DeltaPush[]> {
+  const say = (sentence: string) => world.err(`${sentence}\n`)
+  return makeDeltas({ keys: wish.keys, folder, version, sealed, published: state, minFrom: wish.minFrom, say })
+}
+
+/** Without it machines fetch the archive: it is no reason for the release to fail. */
+async function pushDeltaOf({ version, world }: Session, delta: DeltaPush, target: Target): Promise<void> {
+  try {
+    await pushDelta(delta, { ...target, stallMs: STALL_MS, onSent: () => {} })
+    world.out(`delta from ${delta.from} to ${version}: ${delta.sizeBytes} bytes\n`)
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    world.err(`the delta from ${delta.from} is not published, and machines fetch the archive: ${error.message}\n`)
   }
 }
 

@@ -1,12 +1,13 @@
 /** Uploads one file of a release to an update server, and checks what the server says that it has. */
 import { createReadStream } from 'node:fs'
-import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
+import { request as httpRequest, type OutgoingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { readJsonAnswer } from '#kit/net/json-answer.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
-import { releaseFileName } from '#kit/pure/version.ts'
+import { deltaFileName, releaseFileName } from '#kit/pure/version.ts'
 import type { ReleaseKind } from '#kit/release/record.ts'
 
 /** What is uploaded. */
@@ -24,6 +25,12 @@ export interface Push {
   release: string
   /** Of the container, 64 hex digits; undefined for an installer. */
   encryptionKey: string | undefined
+}
+
+/** A delta that is uploaded, encrypted by the key of the update that it leads to. */
+export interface DeltaPush extends Pick<Push, 'file' | 'sizeBytes' | 'sha256' | 'version'> {
+  /** The version that it is applied to. */
+  from: string
 }
 
 /** Where it goes. */
@@ -47,6 +54,7 @@ const answer = Type.Object({
   size: Type.Integer(),
   bundle_hash: Type.Union([Type.String(), Type.Null()]),
 })
+const deltaAnswer = Type.Object({ filename: Type.String(), checksum: Type.String(), size: Type.Integer() })
 const refusal = Type.Object({ error: Type.String(), message: Type.String() })
 
 /**
@@ -56,12 +64,35 @@ const refusal = Type.Object({ error: Type.String(), message: Type.String() })
  * it has is not what was sent
  */
 export async function pushRelease(push: Push, target: PushTarget): Promise<string | null> {
-  const { status, body } = await send(push, target)
-  if (status < 200 || status > 299) throw refused(push, status, body)
+  const { compatible, encryptionKey } = push
+  const { status, body } = await send({ ...push, what: push.kind, path: `/push_${push.kind}` }, target, {
+    ...(compatible !== undefined && { 'X-Svc-Compatible': compatible }),
+    ...(encryptionKey !== undefined && { 'X-Svc-Encryption-Key': encryptionKey }),
+    'X-Svc-Bundle-Hash': push.bundle,
+    'X-Svc-Release': Buffer.from(push.release).toString('base64'),
+  })
+  if (status < 200 || status > 299) throw refused(push.kind, push, { status, body })
   if (!Value.Check(answer, body))
     throw new Fault('push_failed', `the server answered ${status}, and not what it has filed`)
   checkAnswer(push, body)
   return body.bundle_hash
+}
+
+/**
+ * Uploads a delta of an update that was uploaded.
+ * @throws Fault `push_failed`, also of a server that takes no deltas; `push_mismatch`
+ */
+export async function pushDelta(push: DeltaPush, target: PushTarget): Promise<void> {
+  const { from, sha256, sizeBytes, version } = push
+  const sent = { ...push, what: 'delta', path: '/push_delta' }
+  const { status, body } = await send(sent, target, { 'X-Svc-From': from })
+  if (status < 200 || status > 299) throw refused('delta', push, { status, body })
+  const isSame =
+    Value.Check(deltaAnswer, body) &&
+    body.filename === deltaFileName(from, version) &&
+    body.checksum === sha256 &&
+    body.size === sizeBytes
+  if (!isSame) throw new Fault('push_mismatch', `the server has another delta from ${from} than was sent`)
 }
 
 function checkAnswer(push: Push, said: Static<typeof answer>): void {
@@ -77,28 +108,42 @@ function checkAnswer(push: Push, said: Static<typeof answer>): void {
       throw new Fault('push_mismatch', `the server has the ${push.kind} with the ${what} ${other}, expected ${sent}`)
 }
 
-function refused(push: Push, status: number, body: unknown): Fault {
+function refused(
+  what: string,
+  { compatible, version }: Pick<Push, 'version'> & Partial<Pick<Push, 'compatible'>>,
+  { body, status }: { status: number; body: unknown },
+): Fault {
   const said = Value.Check(refusal, body) ? body : undefined
   if (said?.error === 'release_exists')
     return new Fault(
       'push_taken',
-      push.kind === 'image'
-        ? `the server has image ${push.version} for ${push.compatible} with other bytes: make one of the next version. (${said.message})`
-        : `the server has ${push.version} with other bytes. Publish again: it will be the next patch version. (${said.message})`,
+      compatible !== undefined
+        ? `the server has image ${version} for ${compatible} with other bytes: make one of the next version. (${said.message})`
+        : `the server has ${version} with other bytes. Publish again: it will be the next patch version. (${said.message})`,
     )
   const why = said === undefined ? 'without saying why' : said.message
-  return new Fault('push_failed', `the server refused the ${push.kind} with ${status}: ${why}`)
+  return new Fault('push_failed', `the server refused the ${what} with ${status}: ${why}`)
+}
+
+/** A file that is sent. */
+interface Sent extends Pick<Push, 'file' | 'sizeBytes' | 'sha256' | 'version'> {
+  what: string
+  path: string
 }
 
 /** @returns the answer; its body undefined if it is no JSON @throws Fault `push_failed` */
-function send(push: Push, target: PushTarget): Promise<{ status: number; body: unknown }> {
+function send(
+  sent: Sent,
+  target: PushTarget,
+  headers: OutgoingHttpHeaders,
+): Promise<{ status: number; body: unknown }> {
   const { server, stallMs } = target
-  const request = (server.protocol === 'https:' ? httpsRequest : httpRequest)(addressOf(push, server), {
+  const request = (server.protocol === 'https:' ? httpsRequest : httpRequest)(addressOf(sent, server), {
     method: 'POST',
-    headers: headersOf(push, target),
+    headers: { ...headersOf(sent, target), ...headers },
     timeout: stallMs,
   })
-  const file = createReadStream(push.file, { highWaterMark: 262_144 })
+  const file = createReadStream(sent.file, { highWaterMark: 262_144 })
   return new Promise((resolve, reject) => {
     const failed = (why: string, cause?: unknown) => {
       file.destroy()
@@ -107,13 +152,13 @@ function send(push: Push, target: PushTarget): Promise<{ status: number; body: u
     }
     let isAnswered = false
     request.on('timeout', () =>
-      failed(`nothing moved for ${durationText(stallMs)} while the ${push.kind} was sent: try again`),
+      failed(`nothing moved for ${durationText(stallMs)} while the ${sent.what} was sent: try again`),
     )
     request.on('response', (response) => {
       isAnswered = true
       // It has made up its mind: what is left of the file need not be sent.
       file.destroy()
-      readAnswer(response).then(
+      readJsonAnswer(response, MOST_ANSWER_BYTES).then(
         (said) => {
           resolve(said)
           request.destroy()
@@ -124,41 +169,22 @@ function send(push: Push, target: PushTarget): Promise<{ status: number; body: u
     request.on('error', (cause: NodeJS.ErrnoException) => {
       if (!isAnswered) failed(`${server.host} cannot be reached, or hung up (${cause.code ?? cause.message})`, cause)
     })
-    file.on('error', (cause) => failed(`${push.file} cannot be read`, cause))
+    file.on('error', (cause) => failed(`${sent.file} cannot be read`, cause))
     file.on('data', (piece) => target.onSent(piece.length))
     file.pipe(request)
   })
 }
 
-function addressOf({ kind }: Push, server: URL): URL {
-  return new URL(`${server.pathname.replace(/\/$/, '')}/push_${kind}`, server)
+function addressOf({ path }: Sent, server: URL): URL {
+  return new URL(`${server.pathname.replace(/\/$/, '')}${path}`, server)
 }
 
-function headersOf(push: Push, { updateKey }: PushTarget): OutgoingHttpHeaders {
+function headersOf({ sha256, sizeBytes, version }: Sent, { updateKey }: PushTarget): OutgoingHttpHeaders {
   return {
     'Content-Type': 'application/octet-stream',
-    'Content-Length': push.sizeBytes,
+    'Content-Length': sizeBytes,
     'X-Svc-Update-Key': updateKey,
-    'X-Svc-Version': push.version,
-    ...(push.compatible !== undefined && { 'X-Svc-Compatible': push.compatible }),
-    ...(push.encryptionKey !== undefined && { 'X-Svc-Encryption-Key': push.encryptionKey }),
-    'X-Svc-Bundle-Hash': push.bundle,
-    'X-Svc-Checksum': push.sha256,
-    'X-Svc-Release': Buffer.from(push.release).toString('base64'),
-  }
-}
-
-async function readAnswer(response: IncomingMessage): Promise<{ status: number; body: unknown }> {
-  const pieces: Buffer[] = []
-  let bytes = 0
-  for await (const piece of response as AsyncIterable<Buffer>) {
-    bytes += piece.length
-    if (bytes <= MOST_ANSWER_BYTES) pieces.push(piece)
-  }
-  const status = response.statusCode ?? 0
-  try {
-    return { status, body: bytes > MOST_ANSWER_BYTES ? undefined : JSON.parse(Buffer.concat(pieces).toString('utf8')) }
-  } catch {
-    return { status, body: undefined }
+    'X-Svc-Version': version,
+    'X-Svc-Checksum': sha256,
   }
 }

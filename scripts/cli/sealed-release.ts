@@ -84,11 +84,16 @@ export async function sealFile(plain: { file: string; sha256: string }, folder: 
 
 async function encrypt(archive: string, to: string): Promise<Omit<Static<typeof sealed>, 'bundle'>> {
   const key = randomBytes(CONTAINER_KEY_BYTES)
+  return { ...(await encryptWith(key, archive, to)), encryptionKey: key.toString('hex') }
+}
+
+/** @param to replaced; synced */
+export async function encryptWith(key: Uint8Array, archive: string, to: string) {
   const [from, into] = [await open(archive, 'r'), await open(to, 'w', 0o600)]
   try {
     const facts = await writeContainer(from, into, key)
     await into.sync()
-    return { ...facts, encryptionKey: key.toString('hex') }
+    return facts
   } finally {
     await from.close()
     await into.close()

@@ -366,8 +366,7 @@ t.test(
       const after = of(/runs (\S+) after/)
       for (const step of [
         'the states are kept in',
-        'MB of',
-        'is what its checksum says',
+        'comes as what has changed since',
         'are unpacked',
         'restarting controller',
       ])

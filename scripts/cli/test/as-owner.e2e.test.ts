@@ -44,7 +44,9 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   'controller replay': ['controller', 'replay', '1', '--state', 'STATE'],
 }
 /** Commands that touch none of a daemon's. */
-const STATELESS = ['status', 'check-config', 'firmware', 'publish', 'units', 'update', 'updates keys']
+const STATELESS = [
+  ...['status', 'logs', 'report', 'check-config', 'label', 'firmware', 'publish', 'units', 'update', 'updates keys'],
+]
 
 /** Names in the folder that the commands open, and what is beside them for an instant. */
 const NAMES = ['daemon.lock', 'journal.jsonl', 'users.json', 'controller.db', 'audit.db', 'restore']

@@ -3,8 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { type Test, t } from 'tap'
 import { createContainerReader } from '#kit/release/container.ts'
+import { applyDelta } from '#kit/release/delta.ts'
 import { bundleHash, readManifest } from '#kit/release/manifest.ts'
 import { followRelease, pinRoot, proveRelease, readRelease } from '#kit/release/record.ts'
 import { readRoot } from '#kit/release/root.ts'
@@ -19,6 +21,7 @@ interface Publisher {
   keys: string
   checkout: string
   uploads: Upload[]
+  deltas: Upload[]
   run(...argv: string[]): Promise<Outcome>
   published(): { sequence: number; releases: { version: string; sequence: number }[]; taken: string[] }
 }
@@ -27,10 +30,10 @@ async function publisher(t: Test, given: { answer?: Answer; checkout?: string } 
   const keys = join(outerFolder(t), 'keys')
   const checkout = given.checkout ?? smallCheckout(t)
   await runCommand(updatesKeys, ['init', '--keys', keys])
-  const { uploads, url } = await updateServer(t, given.answer)
+  const { deltas, uploads, url } = await updateServer(t, given.answer)
   const always = ['--keys', keys, '--checkout', checkout, '--server', url]
   return {
-    ...{ keys, checkout, uploads },
+    ...{ keys, checkout, uploads, deltas },
     run: (...argv) => runCommand(publish, [...always, ...argv], { env: { PLANTROOM_UPDATE_KEY: KEY } }),
     published: () => JSON.parse(readFileSync(join(keys, 'published.json'), 'utf8')),
   }
@@ -432,3 +435,65 @@ t.test('what does not fit together is told before anything is sent', async (t) =
   t.match(await one.run('--keys', one.checkout), { code: 'keys_in_tree' })
   t.equal(one.uploads.length, 0)
 })
+
+t.test(
+  'what has changed since each of the last three goes along, and machines can make the release of it',
+  async (t) => {
+    const one = await publisher(t)
+    t.match(await one.run(), { err: /no delta to 0\.1\.0: no archive of a release before is kept/ })
+    for (const text of ['one', 'two', 'three', 'four']) {
+      writeFileSync(join(one.checkout, 'docs/CHANGELOG.md'), `# ${text}\n`)
+      utimesSync(join(one.checkout, 'docs/CHANGELOG.md'), 1000, 1000)
+      t.match(await one.run(), { code: 0 })
+    }
+    t.same(
+      one.deltas.map(({ headers }) => `${headers['x-svc-from']} to ${headers['x-svc-version']}`),
+      [
+        ...['0.1.0 to 0.1.1', '0.1.1 to 0.1.2', '0.1.0 to 0.1.2'],
+        ...['0.1.2 to 0.1.3', '0.1.1 to 0.1.3', '0.1.0 to 0.1.3', '0.1.3 to 0.1.4', '0.1.2 to 0.1.4', '0.1.1 to 0.1.4'],
+      ],
+    )
+    t.same(readdirSync(join(one.keys, 'kept')).sort(), ['0.1.2.tar.gz', '0.1.3.tar.gz', '0.1.4.tar.gz'])
+    const [before, next] = [unpacked(t, only(one, -2)), unpacked(t, only(one, -1))]
+    const delta = one.deltas.find(
+      ({ headers }) => `${headers['x-svc-from']}${headers['x-svc-version']}` === '0.1.30.1.4',
+    )
+    const reader = createContainerReader(Buffer.from(String(only(one, -1).headers['x-svc-encryption-key']), 'hex'))
+    const plain = [...reader.take(delta?.body ?? Buffer.alloc(0)), ...reader.end()]
+    const folder = join(outerFolder(t), 'made')
+    const bundle = String(only(one, -1).headers['x-svc-bundle-hash'])
+    const bounds = { unpackedBytes: 1e8, fileBytes: 1e7 }
+    await applyDelta(Readable.from(plain), { before: before.folder, folder, bundle }, bounds)
+    execFileSync('diff', ['-r', folder, next.folder])
+  },
+)
+
+t.test('a dry run says what a delta would be, and leaves no archive', async (t) => {
+  const one = await publisher(t)
+  await one.run()
+  t.match(await one.run('--dry-run'), {
+    out: /would publish plantroom-0\.1\.1-from-0\.1\.0\.delta\.enc, \d+ of \d+ bytes\n/,
+    err: /delta from 0\.1\.0: \d+ bytes, \d+\.\d % of the archive, \d files; applied and proven/,
+  })
+  t.same([one.deltas, readdirSync(join(one.keys, 'kept'))], [[], ['0.1.0.tar.gz']])
+})
+
+t.test(
+  'a release is published where a delta cannot be: the server takes none, or the archive before is damaged',
+  async (t) => {
+    const one = await publisher(t, {
+      answer: ({ path }) =>
+        path === '/push_delta' ? { status: 404, body: { error: 'x', message: 'nothing here' } } : undefined,
+    })
+    await one.run()
+    t.match(await one.run(), {
+      code: 0,
+      err: /the delta from 0\.1\.0 is not published, and machines fetch the archive: the server refused the delta with 404: nothing here/,
+    })
+    writeFileSync(join(one.keys, 'kept/0.1.1.tar.gz'), 'damaged')
+    t.match(await one.run(), { code: 0, err: /no delta from 0\.1\.1 to 0\.1\.2: the archive is no gzip, or damaged/ })
+    t.same(one.published().releases.length, 3)
+    t.match(await one.run('--min-from', '0.1.2', '--version', '0.2.0'), { code: 0 })
+    t.equal(one.deltas.at(-1)?.headers['x-svc-from'], '0.1.2', 'who may not take it has no delta')
+  },
+)

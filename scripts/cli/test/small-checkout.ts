@@ -71,18 +71,19 @@ export interface Upload {
 /** What a server answers; by default what the real one would. */
 export type Answer = (upload: Upload, usual: Record<string, unknown>) => { status?: number; body: unknown } | undefined
 
-/** A server that files what it is sent. @returns its address, and the uploads */
+/** A server that files what it is sent. @returns its address, and the uploads, those of deltas by themselves */
 export async function updateServer(
   t: Test,
   answer: Answer = () => undefined,
-): Promise<{ url: string; uploads: Upload[] }> {
+): Promise<{ url: string; uploads: Upload[]; deltas: Upload[] }> {
   const uploads: Upload[] = []
+  const deltas: Upload[] = []
   const server = createServer((request, response) => {
     const pieces: Buffer[] = []
     request.on('data', (piece) => pieces.push(piece))
     request.on('end', () => {
       const upload = { path: request.url, headers: request.headers, body: Buffer.concat(pieces) }
-      uploads.push(upload)
+      ;(request.url === '/push_delta' ? deltas : uploads).push(upload)
       reply(response, upload, answer)
     })
   })
@@ -91,14 +92,16 @@ export async function updateServer(
     server.closeAllConnections()
     server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, uploads }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, uploads, deltas }
 }
 
 function reply(response: ServerResponse, upload: Upload, answer: Answer): void {
   const { headers, body, path = '' } = upload
   const version = headers['x-svc-version']
+  const from = headers['x-svc-from']
+  const whole = path.endsWith('update') ? '.tar.gz.enc' : '.run'
   const usual = {
-    filename: `plantroom-${version}${path.endsWith('update') ? '.tar.gz.enc' : '.run'}`,
+    filename: `plantroom-${version}${from === undefined ? whole : `-from-${from}.delta.enc`}`,
     ...{ version, checksum: createHash('sha256').update(body).digest('hex'), size: body.length },
     bundle_hash: headers['x-svc-bundle-hash'] ?? null,
   }
