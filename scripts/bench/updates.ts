@@ -1,11 +1,12 @@
 /**
  * Measures the update server: what its answers and files cost in processor time, beside nginx in the same run; a herd of
- * installations; 100,000 of them in the store. Prints a table and adds it to docs/bench/updates.md; ends with 1 if a
- * limit is missed.
+ * installations; 100,000 of them in the store; what an update between two versions moves. Prints a table and adds it to
+ * docs/bench/updates.md; ends with 1 if a limit is missed.
  *
- *     node scripts/bench/updates.ts [--rounds N] [--note TEXT] [--print]
+ *     node scripts/bench/updates.ts [--rounds N] [--deltas] [--note TEXT] [--print]
  *
- * --note: the conditions of the run; --print: leave docs/bench unchanged
+ * --deltas: what an update moves alone, which needs no quiet machine; --note: the conditions of the run; --print: leave
+ * docs/bench unchanged
  */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -25,6 +26,7 @@ import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
 import { type Ends, endAll } from './controller-site.ts'
 import { cpuSecondsOf, median } from './figures.ts'
 import { compileHarness } from './line-harness.ts'
+import { deltaFigures } from './update-delta.ts'
 
 // The load: http-bench.cc.
 
@@ -452,7 +454,13 @@ the machine; Debian's nginx (one process) takes turns with it in the same run. C
 threads, as the kernel counts them; the load comes from a program that takes a share of the same cores. Figures are medians
 over the rounds. The limit of checks is that of a machine on which
 nginx answers 156,000 a CPU second; on another one the ratio to nginx in the same run counts too.
+Of a delta both versions are commits of this repository, each built, published and fetched; the addons are the same in both.
 `
+
+async function serverFigures(bench: Bench): Promise<Figure[]> {
+  const shared = await sharedFigure(bench)
+  return [...(await manyFigures(bench)), ...(shared ? [shared] : []), ...(await fileFigures(bench))]
+}
 
 async function measureAll(root: string, rounds: number): Promise<Figure[]> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-updates-'))
@@ -460,8 +468,9 @@ async function measureAll(root: string, rounds: number): Promise<Figure[]> {
   const ends: Ends = [() => rmSync(folder, { recursive: true, force: true }), () => load.stop()]
   const bench = { ends, load, folder, rounds }
   try {
-    const shared = await sharedFigure(bench)
-    return [...(await manyFigures(bench)), ...(shared ? [shared] : []), ...(await fileFigures(bench))]
+    const figures = process.argv.includes('--deltas') ? [] : await serverFigures(bench)
+    const server = await openServer(bench, join(folder, 'deltas'))
+    return [...figures, ...(await deltaFigures(root, server, join(folder, 'commits')))]
   } finally {
     await endAll(ends)
   }
