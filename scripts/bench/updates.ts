@@ -96,7 +96,7 @@ const BARS = {
   herdMs: 150,
 }
 /** What nginx did on the machine of these limits. On another, or a busy one, the ratio to it in the same run counts. */
-const NGINX_THERE = { checks: 156_000 }
+const NGINX_THERE = { checks: 156_000, download: 0.04 }
 
 interface Bench {
   ends: Ends
@@ -412,8 +412,9 @@ async function downloadFigures(bench: Bench, stage: Stage, archive: Archive & { 
           {
             what: 'the same, sent by nginx (`downloads.offload`), both processes',
             measured: `${offloaded.toFixed(2)} CPU s per GB${ratio(offloaded)}`,
-            wanted: `<= ${BARS.offloaded}`,
-            isMet: offloaded <= BARS.offloaded,
+            wanted: `<= ${BARS.offloaded}, or ${(BARS.offloaded / NGINX_THERE.download).toFixed(2)} of nginx alone`,
+            isMet:
+              offloaded <= BARS.offloaded || offloaded / (alone ?? Number.NaN) <= BARS.offloaded / NGINX_THERE.download,
           },
         ]),
   ]
@@ -452,8 +453,8 @@ const HEAD = `# The update server
 Made by \`make bench-updates\`: the update server as it is installed, on loopback, with SQLite and its files on the disk of
 the machine; Debian's nginx (one process) takes turns with it in the same run. CPU seconds are those of the measured process with all its
 threads, as the kernel counts them; the load comes from a program that takes a share of the same cores. Figures are medians
-over the rounds. The limit of checks is that of a machine on which
-nginx answers 156,000 a CPU second; on another one the ratio to nginx in the same run counts too.
+over the rounds. The limits of checks and of what nginx sends are those of a machine on which nginx answers 156,000 a CPU second
+and takes 0.04 CPU seconds a GB; on another one the ratio to nginx in the same run counts too.
 Of a delta both versions are commits of this repository, each built, published and fetched; the addons are the same in both.
 `
 
