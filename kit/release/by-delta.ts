@@ -67,7 +67,8 @@ async function fetchDelta({ delta, file, pull, say, version }: DeltaParts): Prom
   const seen = await sha256OfFile(file)
   if (seen !== delta.checksum)
     throw new Fault('update_wrong_checksum', `its SHA-256 is ${seen}, expected ${delta.checksum}`)
-  say(`${version} comes as what has changed since ${delta.from}: ${(delta.size / 1e6).toFixed(1)} MB`, 'download')
+  const size = delta.size < 100_000 ? `${Math.ceil(delta.size / 1000)} kB` : `${(delta.size / 1e6).toFixed(1)} MB`
+  say(`${version} comes as what has changed since ${delta.from}: ${size}`, 'download')
 }
 
 /** What has come is of use the next time. */

@@ -44,7 +44,7 @@ t.test('an update is made of the release that runs and what has changed', async 
   t.same(server.pulled, ['delta from 1.0.0'])
   t.equal(server.checks[0]?.deltas, true)
   t.ok(offered.delta.length < offered.container.length / 100, `${offered.delta.length} bytes`)
-  t.same(said.slice(2, 4), ['1.1.0 comes as what has changed since 1.0.0: 0.0 MB', '3 files of 1.1.0 are unpacked'])
+  t.same(said.slice(2, 4), ['1.1.0 comes as what has changed since 1.0.0: 1 kB', '3 files of 1.1.0 are unpacked'])
   for (const name of ['delta.part', 'download.part']) t.notOk(existsSync(join(state, name)), name)
 })
 
