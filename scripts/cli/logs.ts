@@ -12,8 +12,8 @@ const form = 'logs [DAEMON] [--follow] [--since TIME] [--lines N] [--problems] [
 /** Lines without --lines. */
 const USUAL_LINES = 200
 
-/** Its unit, which is no daemon, logs what an update did. */
-export const UPDATER = 'update'
+/** Units that are no daemons, and log what an update did. */
+export const UPDATERS = ['update-asked', 'update-timed', 'update-settle', 'update-undo'] as const
 
 /** Longest complaint of journalctl that is shown. */
 const MOST_COMPLAINT = 500
@@ -47,7 +47,7 @@ Exit codes: 0 fine, 1 there is no journal to read, 2 wrong usage.
     const lines = values.lines ?? (values.since === undefined ? String(USUAL_LINES) : 'all')
     if (lines !== 'all' && !(/^[1-9]\d{0,5}$/.test(lines) && Number(lines) <= 100_000))
       throw new Fault('bad_usage', `--lines takes a number from 1 to 100000, or all, and not ${JSON.stringify(lines)}`)
-    const words = journalWords(only === undefined ? [...daemonNames(world.daemonsFolder), UPDATER] : [only])
+    const words = journalWords(only === undefined ? [...daemonNames(world.daemonsFolder), ...UPDATERS] : [only])
     words.push(`--lines=${lines}`, `--output=${values.json ? 'json' : 'short-iso'}`)
     if (values.since !== undefined) words.push(`--since=${values.since}`)
     if (values.problems) words.push('--priority=warning')

@@ -13,7 +13,7 @@ import { configFileOf, exitCodes, version } from '#kit/run/arguments.ts'
 import { TAR_END, tarHeader, tarPadding } from '#kit/store/tar.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { daemonNames, loadDaemon } from './daemons.ts'
-import { journalWords, UPDATER } from './logs.ts'
+import { journalWords, UPDATERS } from './logs.ts'
 import { status } from './status.ts'
 
 const form = 'report [FILE] [--since TIME] [--json]'
@@ -124,7 +124,7 @@ async function everything(world: World, at: Date, since: string): Promise<Map<st
     texts.set(path, await said(world, program, words))
   const bounds = [`--since=${since}`, `--lines=${MOST_LINES}`, '--output=short-iso-precise']
   for (const name of names) texts.set(`settings/${name}.txt`, await settingsText(world, name))
-  for (const name of [...names, UPDATER]) {
+  for (const name of [...names, ...UPDATERS]) {
     const unit = ['show', `plantroom-${name}.service`, `--property=${UNIT_FACTS}`]
     texts.set(`units/${name}.txt`, await said(world, 'systemctl', unit))
     texts.set(`logs/${name}.txt`, await said(world, 'journalctl', [...journalWords([name]), ...bounds]))

@@ -1,8 +1,8 @@
 /** plantroom logs. */
-import { chmodSync, readFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Test, t } from 'tap'
-import { logs } from '../logs.ts'
+import { logs, UPDATERS } from '../logs.ts'
 import { runCommand } from './world.ts'
 
 /** A journalctl that writes down what it is asked, then ends like this. */
@@ -17,9 +17,18 @@ t.test('asks the journal for the last lines of every daemon and of updates', asy
   const { asked, given } = journalThat(t, 'exit 0')
   t.match(await runCommand(logs, [], given), { code: 0, out: '', err: '' })
   t.same(asked(), [
-    ...['--no-pager', '--quiet', '--unit=plantroom-small.service', '--unit=plantroom-update.service'],
+    ...['--no-pager', '--quiet', '--unit=plantroom-small.service'],
+    ...UPDATERS.map((name) => `--unit=plantroom-${name}.service`),
     ...['--lines=200', '--output=short-iso'],
   ])
+})
+
+t.test('the units of updates that it asks for are those that are installed', async (t) => {
+  const units = readdirSync(join(import.meta.dirname, '../../../systemd'))
+  t.same(
+    [...UPDATERS].map((name) => `plantroom-${name}.service`).sort(),
+    units.filter((name) => /^plantroom-update-.*\.service$/.test(name)).sort(),
+  )
 })
 
 t.test('asks for one daemon, a time, and what is to be looked at', async (t) => {

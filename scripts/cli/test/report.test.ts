@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type Test, t } from 'tap'
 import { schemaTables } from '#kit/config/load.ts'
 import { daemonNames, loadDaemon } from '../daemons.ts'
+import { UPDATERS } from '../logs.ts'
 import { report } from '../report.ts'
 import { runCommand } from './world.ts'
 
@@ -35,7 +36,7 @@ t.test('one file holds what every daemon, its unit and the machine say', async (
   t.match(read('status.txt'), /^daemon +unit +address[\s\S]*small/)
   t.match(JSON.parse(read('status.json')), [{ daemon: 'small', health: 'no answer' }])
   t.match(read('logs/small.txt'), /the log: .*--unit=plantroom-small\.service --since=yesterday --lines=20000/)
-  t.match(read('logs/update.txt'), /plantroom-update\.service/)
+  for (const name of UPDATERS) t.match(read(`logs/${name}.txt`), `plantroom-${name}.service`)
   t.match(read('units/small.txt'), /^show plantroom-small\.service --property=ActiveState,/)
   t.match(read('settings/small.txt'), /all is as by default/)
   t.equal(read('system/usb.txt'), 'lsusb failed: code 3\n')
