@@ -12,7 +12,6 @@ import { Fault } from '../pure/fault.ts'
 import { durationText } from '../pure/text.ts'
 import { makeFolder, replaceFile, syncFolder, systemDisk } from '../store/store.ts'
 import {
-  decrypted,
   download,
   type Fetching,
   type FetchParts,
@@ -23,7 +22,7 @@ import {
   verify,
 } from './apply.ts'
 import { type Board, type BoardAbout, boardAt } from './board-socket.ts'
-import { plainBytes } from './container.ts'
+import { decryptFile, plainBytes } from './container.ts'
 import {
   type Switched,
   type SwitchParts,
@@ -210,7 +209,7 @@ async function install({ board, memory, parts, say, ...run }: Run, next: Journal
   await saveJournal(whole, next)
   say(`${version} is handed to the board`, 'install')
   try {
-    await board.install(decrypted(memory.part, Buffer.from(encryption_key, 'hex')), plainBytes(size))
+    await board.install(decryptFile(memory.part, Buffer.from(encryption_key, 'hex')), plainBytes(size))
   } catch (fault) {
     const { code } = fault as Fault
     // Whoever does not answer may have installed it: what runs after the next start says so.

@@ -2,7 +2,6 @@
  * Updates the Plantroom of this machine: check, backup, download, proof, unpacking, then the switch (switch.ts). Until the
  * links are swapped nothing that runs is touched, and every step may be killed at any instant and run again.
  */
-import { createReadStream } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Fault } from '../pure/fault.ts'
@@ -10,7 +9,7 @@ import type { UpdateRun } from '../pure/update-told.ts'
 import { compareVersions } from '../pure/version.ts'
 import { makeFolder } from '../store/store.ts'
 import { makeByDelta } from './by-delta.ts'
-import { createContainerReader } from './container.ts'
+import { decryptFile } from './container.ts'
 import { diskFull, isDiskFull, requireRoom } from './disk-room.ts'
 import { type Installed, installedAt, type ReleaseMark, releaseFolder, releasePath, sha256OfFile } from './installed.ts'
 import { followRelease, proveRelease, type Release, readRelease } from './record.ts'
@@ -415,7 +414,7 @@ async function unpack(run: Run, plan: Unpacking): Promise<void> {
   const { ratio, unpacked_bytes: unpackedBytes } = parts.settings
   const { bundle } = plan.mark
   await make(run, plan, (folder) =>
-    unpackRelease(decrypted(memory.part, keyOf(plan)), folder, { bundle, bounds: { unpackedBytes, ratio } }),
+    unpackRelease(decryptFile(memory.part, keyOf(plan)), folder, { bundle, bounds: { unpackedBytes, ratio } }),
   )
 }
 
@@ -430,7 +429,7 @@ async function byDelta(run: Run, plan: Unpacking): Promise<boolean> {
     ...{ settings: parts.settings, file: memory.delta, version, bundle: mark.bundle, delta },
     before: releasePath(parts.root, plan.from.folder),
     pull: () => server.pull({ ...delta, version }, memory.delta),
-    decrypted: () => decrypted(memory.delta, keyOf(plan)),
+    decrypted: () => decryptFile(memory.delta, keyOf(plan)),
     make: (fill) => make(run, plan, fill),
     say,
   })
@@ -479,11 +478,4 @@ async function withDependencies(install: () => Promise<void>, backup: string | n
       { cause },
     )
   }
-}
-
-/** The plaintext of a container, in pieces. @throws Fault of the container */
-export async function* decrypted(path: string, key: Uint8Array): AsyncGenerator<Uint8Array> {
-  const reader = createContainerReader(key)
-  for await (const chunk of createReadStream(path, { highWaterMark: 1_048_576 })) yield* reader.take(chunk as Buffer)
-  yield* reader.end()
 }

@@ -23,6 +23,7 @@ import {
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { Fault } from '../pure/fault.ts'
 
@@ -199,6 +200,13 @@ export function createContainerReader(key: Uint8Array): ContainerReader {
   }
 
   return { take, end }
+}
+
+/** Decrypts a container in a file. @returns pieces of the plaintext. @throws Fault as `ContainerReader`; errors of the disk */
+export async function* decryptFile(path: string, key: Uint8Array): AsyncGenerator<Uint8Array> {
+  const reader = createContainerReader(key)
+  for await (const piece of createReadStream(path, { highWaterMark: 1_048_576 })) yield* reader.take(piece as Buffer)
+  yield* reader.end()
 }
 
 /** @throws Fault `container_unknown` for bytes that begin no container */

@@ -7,7 +7,7 @@ import { readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
 import { compareVersions } from '#kit/pure/version.ts'
-import { createContainerReader } from '#kit/release/container.ts'
+import { decryptFile } from '#kit/release/container.ts'
 import { applyDelta } from '#kit/release/delta.ts'
 import { DELTA_FILE_BYTES, makeDelta } from '#kit/release/delta-making.ts'
 import { unpackRelease, usualUnpackBounds } from '#kit/release/unpack.ts'
@@ -98,16 +98,10 @@ async function deltaFrom(
       return undefined
     }
     const bounds = { unpackedBytes: usualUnpackBounds.unpackedBytes, fileBytes: DELTA_FILE_BYTES }
-    await applyDelta(decrypted(file, key), { before, folder: proven, bundle: sealed.bundle }, bounds)
+    await applyDelta(decryptFile(file, key), { before, folder: proven, bundle: sealed.bundle }, bounds)
     say(`delta from ${from}: ${sizeBytes} bytes, ${percent} % of the archive, ${files} files; applied and proven`)
     return { file, sizeBytes, sha256, version, from }
   } finally {
     for (const path of [before, proven, plain]) await rm(path, { recursive: true, force: true })
   }
-}
-
-async function* decrypted(file: string, key: Buffer): AsyncGenerator<Uint8Array> {
-  const reader = createContainerReader(key)
-  for await (const piece of createReadStream(file)) yield* reader.take(piece as Buffer)
-  yield* reader.end()
 }
