@@ -3,14 +3,10 @@
  * image is handed to the board, which proves it by its own keys, has it installed, and restarts. Which image runs then says
  * what came of it. Every step may be killed at any instant and run again: `image.json` says how far it was.
  */
-import { constants } from 'node:fs'
-import { readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type Static, Type } from 'typebox'
-import { Value } from 'typebox/value'
+import { rm } from 'node:fs/promises'
 import { Fault } from '../pure/fault.ts'
 import { durationText } from '../pure/text.ts'
-import { makeFolder, replaceFile, syncFolder, systemDisk } from '../store/store.ts'
+import { makeFolder } from '../store/store.ts'
 import {
   download,
   type Fetching,
@@ -23,15 +19,8 @@ import {
 } from './apply.ts'
 import { type Board, type BoardAbout, boardAt } from './board-socket.ts'
 import { decryptFile, plainBytes } from './container.ts'
-import {
-  type Switched,
-  type SwitchParts,
-  sentenceOf,
-  type UpdateHooks,
-  type UpdateOutcome,
-  type UpdateStep,
-} from './switch.ts'
-import { reasonOf, type UpdateMemory, updateMemory } from './update-memory.ts'
+import { type Switched, sentenceOf, type UpdateHooks, type UpdateOutcome, type UpdateStep } from './switch.ts'
+import { type PendingImage, reasonOf, updateMemory } from './update-memory.ts'
 import type { ImageSettings } from './update-settings.ts'
 
 /** A board, and who updates it. */
@@ -82,36 +71,9 @@ export async function applyImage(parts: ImageParts): Promise<UpdateOutcome> {
   })
 }
 
-// Each in its own phase.
-
-const journal = Type.Object(
-  {
-    /**
-     * fetching: the image is on its way. installing: it is handed to the board, and perhaps installed. installed: the board
-     * said so, and restarts. applied: it ran well; kept, so that a board that comes back with the one before is noticed.
-     */
-    phase: Type.Enum(['fetching', 'installing', 'installed', 'applied']),
-    version: Type.String({ maxLength: 64 }),
-    /** Of the container: `download.part` is a part of no other. */
-    checksum: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-    /** What ran before. */
-    from_version: Type.String({ maxLength: 64 }),
-    /** The run of the board that it was handed to; empty before. */
-    run: Type.String({ maxLength: 64 }),
-    /** How often it was handed over. */
-    tries: Type.Integer({ minimum: 0 }),
-    /** Daemons that ran then, and what the backup hook answered. */
-    daemons: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }),
-    backup: Type.Union([Type.String({ maxLength: 1000 }), Type.Null()]),
-  },
-  { additionalProperties: false },
-)
-type Journal = Static<typeof journal>
-
 interface Run extends Fetching {
   parts: ImageParts
   board: Board
-  memory: UpdateMemory
 }
 
 async function locked<Result extends UpdateOutcome | undefined>(
@@ -122,13 +84,13 @@ async function locked<Result extends UpdateOutcome | undefined>(
   const { clock, image, state } = parts
   // No folder of releases is changed here: the lock is that of the state.
   await makeFolder(state)
-  return await underLock(parts, state, task, (say: SwitchParts['say']) =>
+  return await underLock(parts, state, task, (say) =>
     work({ parts, board: boardAt(image), memory: updateMemory(state), clock, say }),
   )
 }
 
 async function settle(run: Run): Promise<Switched | undefined> {
-  const known = await readJournal(run)
+  const known = await run.memory.image()
   if (known === undefined || known.phase === 'fetching') return undefined
   if (known.phase === 'applied') {
     // It may be about to start, and is asked again with each look for an image.
@@ -151,31 +113,31 @@ async function aboutBoard({ board, parts: { image } }: Run): Promise<BoardAbout>
 
 /** Somebody, or the boot loader, may have gone back from an image long after it had run well: it is not tried again. */
 async function noticeReturn(run: Run, { runs }: BoardAbout): Promise<Switched | undefined> {
-  const known = await readJournal(run)
+  const known = await run.memory.image()
   if (known?.phase !== 'applied' || known.version === runs) return undefined
   if (runs === known.from_version) return await cameBack(run, known, runs)
   // Another one was installed by hand.
-  await clearJournal(run)
+  await run.memory.clearImage()
   return undefined
 }
 
 // To the board.
 
 async function bring(run: Run, offered: ProvenOffer, about: BoardAbout): Promise<UpdateOutcome> {
-  const { clock, memory, parts } = run
+  const { memory, parts } = run
   if (about.missing !== null) throw new Fault('image_not_taken', about.missing.message)
   if (about.state !== 'idle' && about.state !== 'failed') throw busy()
-  const before = await readJournal(run)
+  const before = await memory.image()
   const isSame = before?.checksum === offered.checksum
   // In this order: the part never is one of another image than the journal says.
   if (!isSame) await rm(memory.part, { force: true })
   const { checksum, version } = offered
-  const begun: Journal = {
+  const begun: PendingImage = {
     ...{ phase: 'fetching', version, checksum, from_version: about.runs, run: '', daemons: [], backup: null },
     tries: isSame ? before.tries : 0,
   }
-  await saveJournal(run, begun)
-  const step = stepsOf({ clock, memory, parts, say: run.say }, version, isRefusedForGood)
+  await memory.saveImage(begun)
+  const step = stepsOf(run, version, isRefusedForGood)
   // The board keeps the whole image too while it installs it.
   await step('download', () => download(run, offered, offered.size))
   await step('verify', () => verify(run, offered))
@@ -187,7 +149,7 @@ async function bring(run: Run, offered: ProvenOffer, about: BoardAbout): Promise
   const held = await hooks.hold(daemons, (sentence) => run.say(sentence, 'install'))
   try {
     const handed = { phase: 'installing' as const, run: about.run, tries: begun.tries + 1, daemons, backup }
-    const next: Journal = { ...begun, ...handed }
+    const next: PendingImage = { ...begun, ...handed }
     const isTaken = await step('install', () => install(run, next, offered))
     if (!isTaken) throw busy()
     const came = await watch(run, { ...next, phase: 'installed' })
@@ -203,10 +165,9 @@ function busy(): Fault {
 }
 
 /** @returns whether the board took it; false if it is busy with another one */
-async function install({ board, memory, parts, say, ...run }: Run, next: Journal, offered: ProvenOffer) {
-  const whole = { ...run, board, memory, parts, say }
+async function install({ board, memory, say }: Run, next: PendingImage, offered: ProvenOffer): Promise<boolean> {
   const { encryption_key, size, version } = offered
-  await saveJournal(whole, next)
+  await memory.saveImage(next)
   say(`${version} is handed to the board`, 'install')
   try {
     await board.install(decryptFile(memory.part, Buffer.from(encryption_key, 'hex')), plainBytes(size))
@@ -214,13 +175,13 @@ async function install({ board, memory, parts, say, ...run }: Run, next: Journal
     const { code } = fault as Fault
     // Whoever does not answer may have installed it: what runs after the next start says so.
     if (code === 'image_board_silent') throw fault
-    await saveJournal(whole, { ...next, phase: 'fetching' })
+    await memory.saveImage({ ...next, phase: 'fetching' })
     if (codeOfBoard(fault) === 'ota_busy') return false
     if (isRefusedForGood('install', fault as Fault) || codeOfBoard(fault) === 'image_no_room')
       await rm(memory.part, { force: true })
     throw fault
   }
-  await saveJournal(whole, { ...next, phase: 'installed' })
+  await memory.saveImage({ ...next, phase: 'installed' })
   await rm(memory.part, { force: true })
   say(`${version} is installed, and the board restarts`, 'install')
   return true
@@ -246,8 +207,8 @@ function codeOfBoard(fault: unknown): unknown {
  * @returns undefined if the image was not installed after all
  * @throws Fault `image_board_silent` if it does not come back in time: it is seen to its end the next time
  */
-async function watch(run: Run, begun: Journal): Promise<Switched | undefined> {
-  const { board, clock, parts, say } = run
+async function watch(run: Run, begun: PendingImage): Promise<Switched | undefined> {
+  const { board, clock, memory, parts, say } = run
   const { image, settings } = parts
   const begunMs = clock.monotonicMs()
   let known = begun
@@ -258,12 +219,12 @@ async function watch(run: Run, begun: Journal): Promise<Switched | undefined> {
     if (about === undefined) well = undefined
     else if (about.run === known.run) {
       if (known.phase === 'installing' && (about.state === 'idle' || about.state === 'failed')) {
-        await saveJournal(run, { ...known, phase: 'fetching' })
+        await memory.saveImage({ ...known, phase: 'fetching' })
         return undefined
       }
       if (known.phase === 'installing' && about.state === 'installed') {
         known = { ...known, phase: 'installed' }
-        await saveJournal(run, known)
+        await memory.saveImage(known)
       }
     } else {
       if (about.runs !== known.version) return await returned(run, known, about)
@@ -282,29 +243,29 @@ async function watch(run: Run, begun: Journal): Promise<Switched | undefined> {
   }
 }
 
-async function applied(run: Run, known: Journal): Promise<Switched> {
+async function applied({ memory, say }: Run, known: PendingImage): Promise<Switched> {
   const { from_version: from, version } = known
-  await run.memory.remember({ report: { applied: version } })
-  await rm(run.memory.part, { force: true })
-  await saveJournal(run, { ...known, phase: 'applied' })
-  run.say(`${version} is applied`, 'prove')
+  await memory.remember({ report: { applied: version } })
+  await rm(memory.part, { force: true })
+  await memory.saveImage({ ...known, phase: 'applied' })
+  say(`${version} is applied`, 'prove')
   return { outcome: 'applied', version, from }
 }
 
 /** The board has restarted, and does not run the image. */
-async function returned(run: Run, known: Journal, { runs }: BoardAbout): Promise<Switched | undefined> {
+async function returned(run: Run, known: PendingImage, { runs }: BoardAbout): Promise<Switched | undefined> {
   const { parts, say } = run
   const { from_version, phase, tries, version } = known
   // The power may have failed before the board had all of it.
   if (phase === 'installing' && runs === from_version && tries < parts.settings.tries) {
     say(`${version} was not installed before the board restarted: it is handed over once more`, 'install')
-    await saveJournal(run, { ...known, phase: 'fetching' })
+    await run.memory.saveImage({ ...known, phase: 'fetching' })
     return undefined
   }
   return await cameBack(run, known, runs)
 }
 
-async function cameBack(run: Run, known: Journal, to: string): Promise<Switched> {
+async function cameBack(run: Run, known: PendingImage, to: string): Promise<Switched> {
   const { clock, memory, say } = run
   const { phase, tries, version } = known
   const reason = reasonOf(
@@ -320,13 +281,13 @@ async function cameBack(run: Run, known: Journal, to: string): Promise<Switched>
     bad: { version, reason, at: clock.epochMs() },
   })
   await rm(memory.part, { force: true })
-  await clearJournal(run)
+  await memory.clearImage()
   say(`${to} runs; ${version} is not tried again: ${reason}`, 'undo')
   return { outcome: 'rolled_back', version, to, step: 'prove', reason }
 }
 
 /** The image may have changed the form of a state, which the one before cannot read. */
-async function restore({ parts, say }: Run, { backup, daemons }: Journal): Promise<void> {
+async function restore({ parts, say }: Run, { backup, daemons }: PendingImage): Promise<void> {
   if (backup === null) return
   try {
     await parts.hooks.restore(backup, daemons)
@@ -334,31 +295,4 @@ async function restore({ parts, say }: Run, { backup, daemons }: Journal): Promi
     say(`the backup ${backup} could not be put back (${sentenceOf(cause)}): put it back by hand`, 'undo')
   }
   await parts.hooks.restart(daemons)
-}
-
-// The journal.
-
-const JOURNAL_FILE = 'image.json'
-
-/** @throws Fault `update_memory_damaged` */
-async function readJournal({ parts: { state } }: Pick<Run, 'parts'>): Promise<Journal | undefined> {
-  const path = join(state, JOURNAL_FILE)
-  try {
-    const text = await readFile(path, { encoding: 'utf8', flag: constants.O_RDONLY | constants.O_NOFOLLOW })
-    const value: unknown = JSON.parse(text)
-    if (Value.Check(journal, value)) return value
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    if (!(cause instanceof SyntaxError)) throw cause
-  }
-  throw new Fault('update_memory_damaged', `${path} is damaged: move it away, and run the update again`)
-}
-
-async function saveJournal({ parts: { state } }: Pick<Run, 'parts'>, next: Journal): Promise<void> {
-  await replaceFile(join(state, JOURNAL_FILE), `${JSON.stringify(next, null, 2)}\n`)
-}
-
-async function clearJournal({ parts: { state } }: Pick<Run, 'parts'>): Promise<void> {
-  await rm(join(state, JOURNAL_FILE), { force: true })
-  await syncFolder(systemDisk, state)
 }

@@ -3,6 +3,7 @@
  *
  *     installation-id    32 hex digits, made once
  *     pending.json       the update under way
+ *     image.json         on a board that takes images, the one under way, or that was applied last
  *     download.part      what has arrived of its archive
  *     delta.part         what has arrived of the delta that is tried first
  *     installer.part     an installer, while a Node is taken out of it
@@ -60,6 +61,31 @@ const pending = Type.Object(
 /** An update under way. */
 export type Pending = Static<typeof pending>
 
+const pendingImage = Type.Object(
+  {
+    /**
+     * fetching: the image is on its way. installing: it is handed to the board, and perhaps installed. installed: the board
+     * said so, and restarts. applied: it ran well; kept, so that a board that comes back with the one before is noticed.
+     */
+    phase: Type.Enum(['fetching', 'installing', 'installed', 'applied']),
+    version: short,
+    /** Of the container: `download.part` is a part of no other. */
+    checksum: hash,
+    /** What ran before. */
+    from_version: short,
+    /** The run of the board that it was handed to; empty before. */
+    run: short,
+    /** How often it was handed over. */
+    tries: Type.Integer({ minimum: 0 }),
+    /** Daemons that ran then, and what the backup hook answered. */
+    daemons: Type.Array(short, { maxItems: 64 }),
+    backup: Type.Union([Type.String({ maxLength: 1000 }), Type.Null()]),
+  },
+  strict,
+)
+/** An image under way, or the one that was applied last. */
+export type PendingImage = Static<typeof pendingImage>
+
 const report = Type.Object(
   {
     applied: Type.Optional(short),
@@ -114,6 +140,9 @@ export interface UpdateMemory {
   pending(): Promise<Pending | undefined>
   savePending(next: Pending): Promise<void>
   clearPending(): Promise<void>
+  image(): Promise<PendingImage | undefined>
+  saveImage(next: PendingImage): Promise<void>
+  clearImage(): Promise<void>
   history(): Promise<UpdateHistory>
   /** What came of an update: told at the next check; a version that is bad is not tried again. */
   remember(what: { report?: UpdateReport | null; bad?: BadVersion }): Promise<void>
@@ -145,6 +174,11 @@ export function updateMemory(path: string): UpdateMemory {
     return value as Static<Schema>
   }
 
+  async function clear(name: string): Promise<void> {
+    await rm(at(name), { force: true })
+    await syncFolder(systemDisk, path)
+  }
+
   async function readHistory(): Promise<UpdateHistory> {
     return (await read('history.json', history)) ?? { bad: [], report: null }
   }
@@ -170,10 +204,10 @@ export function updateMemory(path: string): UpdateMemory {
     },
     pending: () => read('pending.json', pending),
     savePending: (next) => save('pending.json', next),
-    async clearPending() {
-      await rm(at('pending.json'), { force: true })
-      await syncFolder(systemDisk, path)
-    },
+    clearPending: () => clear('pending.json'),
+    image: () => read('image.json', pendingImage),
+    saveImage: (next) => save('image.json', next),
+    clearImage: () => clear('image.json'),
     history: readHistory,
     async remember({ bad: next, report: told }) {
       const before = await readHistory()
