@@ -1,36 +1,32 @@
 /** `plantroom publish`: makes a release from a built checkout, signs it, and uploads it to the update server. */
-import type { KeyObject } from 'node:crypto'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
 import { compareVersions, deltaFileName, isVersion, nextPatch, releaseFileName } from '#kit/pure/version.ts'
 import { sha256OfFile } from '#kit/release/installed.ts'
-import { type ReleaseKind, type ReleaseRecord, writeRelease } from '#kit/release/record.ts'
-import type { SignedRoot } from '#kit/release/root.ts'
 import { textOfSigned } from '#kit/release/signed.ts'
 import { exitCodes, RELEASE_FILE } from '#kit/run/arguments.ts'
 import { type Checkout, readCheckout } from './checkout.ts'
 import { type Command, parseCommand, requireWords, sayDiskErrors, type World } from './command.ts'
 import { hasMakeself, makeInstaller, type Runtime, readRuntimes } from './installer.ts'
 import { publishImage } from './publish-image.ts'
-import { progressOf, proveAsMachine, refuseClock, STALL_MS, type Target } from './publishing.ts'
-import { type DeltaPush, type Push, pushDelta, pushRelease } from './push-release.ts'
-import { type Arch, type ReleaseFile, releaseFiles } from './release-archive.ts'
-import { keepArchive, makeDeltas } from './release-deltas.ts'
 import {
-  keysFolder,
-  lockKeys,
-  newestRoots,
-  type Published,
-  readPublished,
-  readReleaseKey,
-  readRoots,
-  refuseTree,
-  savePublished,
-} from './release-keys.ts'
-import { dropSealed, dropWaiting, proveSealed, type Sealed, sealRelease, waitingFolder } from './sealed-release.ts'
+  progressOf,
+  type ReleaseWish,
+  refuseClock,
+  refuseMinFrom,
+  type Signing,
+  STALL_MS,
+  signRelease,
+  type Target,
+  withKeys,
+} from './publishing.ts'
+import { type DeltaPush, type Push, pushDelta, pushRelease } from './push-release.ts'
+import { type ReleaseFile, releaseFiles } from './release-archive.ts'
+import { keepArchive, makeDeltas } from './release-deltas.ts'
+import { keysFolder, type Published, savePublished } from './release-keys.ts'
+import { dropSealed, dropWaiting, type Sealed, sealRelease, waitingFolder } from './sealed-release.ts'
 import { daysOf } from './updates-keys.ts'
 
 const form =
@@ -78,18 +74,14 @@ Exit codes: 0 published; 1 failed, and not recorded; 2 wrong usage.
   },
 }
 
-interface Wish {
+interface Wish extends ReleaseWish {
   /** A firmware image that is published in the place of a checkout. */
   image: string | undefined
   checkout: string
   keys: string
   version: string | undefined
-  minFrom: string | null
-  arch: Arch | null
-  isSecurityFix: boolean
   /** A file, or whether one is made. */
   installer: string | boolean
-  validMs: number
   /** Undefined for a dry run. */
   target: Target | undefined
 }
@@ -159,41 +151,26 @@ async function readTarget(
 }
 
 /** What a publish works with, once keys and checkout are read. */
-interface Session {
+interface Session extends Signing {
   wish: Wish
   world: World
   checkout: Checkout
   runtimes: readonly Runtime[]
-  /** Its number is that of this release. */
-  state: Published
   version: string
-  roots: { newest: SignedRoot; carried: SignedRoot[] }
-  key: KeyObject
-  nowAt: number
 }
 
 async function publishFrom(wish: Wish, world: World): Promise<number> {
   if (wish.image !== undefined) return await publishImage({ ...wish, image: wish.image }, world)
-  refuseTree(wish.keys)
-  const lock = lockKeys(wish.keys)
-  try {
-    const roots = newestRoots(await readRoots(wish.keys))
-    const key = await readReleaseKey(wish.keys, roots.newest.signed)
+  return await withKeys(wish.keys, async (signing) => {
     const checkout = await readCheckout(wish.checkout)
-    const state = await readPublished(wish.keys)
-    const nowAt = systemClock.epochMs()
-    refuseClock(nowAt, roots.newest, [checkout.committedAt, ...state.releases.map(({ at }) => at)])
-    const version = versionFor(wish, checkout, state)
-    if (wish.minFrom !== null && compareVersions(wish.minFrom, version) > 0)
-      throw new Fault('bad_usage', `--min-from is ${wish.minFrom}, above the ${version} that is published`)
-    state.sequence = Math.max(state.sequence + 1, roots.newest.signed.min_sequence)
+    refuseClock(signing, checkout.committedAt)
+    const version = versionFor(wish, checkout, signing.state)
+    refuseMinFrom(wish, version)
     const runtimes = await readRuntimes(wish.checkout, wish.arch)
-    const session = { wish, world, checkout, runtimes, state, version, roots, key, nowAt }
+    const session = { ...signing, wish, world, checkout, runtimes, version }
     await (wish.target === undefined ? rehearse(session) : publishVersion(session, wish.target))
     return exitCodes.fine
-  } finally {
-    lock.release()
-  }
+  })
 }
 
 /** @throws Fault `version_taken` */
@@ -267,10 +244,6 @@ async function sealVersion(session: Session, folder: string): Promise<Sealed> {
   ]
   world.err(`packing ${counted(files.length, 'file')} of ${version}\n`)
   const sealed = await sealRelease(files, folder)
-  await proveSealed(sealed).catch(async (error) => {
-    await dropSealed(folder)
-    throw error
-  })
   world.err(`encrypted, and decrypted again: ${sealed.sizeBytes} bytes\n`)
   return sealed
 }
@@ -331,27 +304,15 @@ function fileOf(path: string, text: string): ReleaseFile {
 }
 
 function pushOf(
-  { key, nowAt, roots, state, version, wish }: Session,
-  kind: ReleaseKind,
+  session: Session,
+  kind: 'update' | 'installer',
   { file, sha256, sizeBytes }: Pick<Push, 'file' | 'sha256' | 'sizeBytes'>,
   { bundle, encryptionKey }: Sealed,
 ): Push {
-  const record: ReleaseRecord = {
-    ...{ version, sequence: state.sequence, min_from: wish.minFrom, arch: wish.arch, size: sizeBytes, sha256, bundle },
-    ...{ security_fix: wish.isSecurityFix, issued_at: nowAt, expires: nowAt + wish.validMs },
-  }
-  const release = writeRelease(kind, record, { keys: [key], roots: roots.carried })
-  proveAsMachine(kind, release, roots.carried, nowAt)
-  return {
-    kind,
-    file,
-    sizeBytes,
-    sha256,
-    version,
-    bundle,
-    release,
-    encryptionKey: kind === 'update' ? encryptionKey : undefined,
-  }
+  const { version, wish } = session
+  const of = { version, sizeBytes, sha256, bundle }
+  const release = signRelease(session, wish, kind, of)
+  return { kind, file, ...of, release, encryptionKey: kind === 'update' ? encryptionKey : undefined }
 }
 
 async function measured(file: string): Promise<Pick<Push, 'sha256' | 'sizeBytes'>> {

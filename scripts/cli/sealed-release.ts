@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { open, readdir, readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Fault } from '#kit/pure/fault.ts'
@@ -32,7 +32,7 @@ const sealed = Type.Object(
 /** An encrypted archive. */
 export type Sealed = Static<typeof sealed> & {
   file: string
-  /** It before it was encrypted, beside it. */
+  /** What it was before it was encrypted. */
   archive: string
 }
 
@@ -43,43 +43,45 @@ export function waitingFolder(keys: string, version: string): string {
   return join(keys, `${WAITING}${version}`)
 }
 
-/**
- * Packs and encrypts, unless the same archive waits already from a publish that failed.
- * @throws Fault `bad_manifest`, those of the container; errors of the disk
- */
-export async function sealRelease(files: readonly ReleaseFile[], folder: string): Promise<Sealed> {
-  await makeFolder(folder)
-  const archive = join(folder, 'archive.tar.gz')
-  const file = `${archive}.enc`
-  const packed = await packRelease(files, archive)
-  const waiting = await readFacts(folder)
-  if (waiting?.plainSha256 === packed.sha256 && existsSync(file)) return { ...waiting, file, archive }
-  const facts = await encrypt(archive, file)
-  await replaceFile(join(folder, 'sealed.json'), JSON.stringify({ ...facts, bundle: packed.bundle }))
-  return { ...facts, bundle: packed.bundle, file, archive }
-}
-
 /** The folder where an image waits: no update that is published removes it. */
 export function waitingImageFolder(keys: string, { compatible, version }: { compatible: string; version: string }) {
   return join(keys, `image-${WAITING}${compatible}-${version}`)
 }
 
 /**
- * Encrypts a file as it is, unless it waits already from a publish that failed.
- * @param plain `sha256` as it was when it was proven
- * @throws Fault `publish_damaged` if it has changed since, those of the container; errors of the disk
+ * Packs and encrypts, unless the same archive waits already from a publish that failed.
+ * @throws Fault `bad_manifest`, and as `sealFile`
  */
-export async function sealFile(plain: { file: string; sha256: string }, folder: string): Promise<Sealed> {
+export async function sealRelease(files: readonly ReleaseFile[], folder: string): Promise<Sealed> {
   await makeFolder(folder)
-  const file = join(folder, 'image.enc')
+  const archive = join(folder, 'archive.tar.gz')
+  return await sealFile({ file: archive, ...(await packRelease(files, archive)) }, folder)
+}
+
+/**
+ * Encrypts a file as it is, unless it waits already from a publish that failed, and proves what came of it; if that is
+ * wrong nothing of it stays.
+ * @param plain `sha256` as it was when it was packed, or proven
+ * @throws Fault `publish_damaged`, also if the file has changed since; those of the container; errors of the disk
+ */
+export async function sealFile(
+  { bundle, file: archive, sha256 }: { file: string; sha256: string; bundle: string },
+  folder: string,
+): Promise<Sealed> {
+  await makeFolder(folder)
+  const file = join(folder, `${basename(archive)}.enc`)
   const waiting = await readFacts(folder)
-  if (waiting?.plainSha256 === plain.sha256 && existsSync(file)) return { ...waiting, file, archive: plain.file }
-  const facts = await encrypt(plain.file, file)
-  if (facts.plainSha256 !== plain.sha256)
-    throw new Fault('publish_damaged', `${plain.file} changed while it was published: publish it again`)
-  const said = { ...facts, bundle: plain.sha256 }
-  await replaceFile(join(folder, 'sealed.json'), JSON.stringify(said))
-  return { ...said, file, archive: plain.file }
+  const isThere = waiting?.plainSha256 === sha256 && existsSync(file)
+  const facts = isThere ? waiting : { ...(await encrypt(archive, file)), bundle }
+  if (facts.plainSha256 !== sha256)
+    throw new Fault('publish_damaged', `${archive} changed while it was published: publish it again`)
+  if (!isThere) await replaceFile(join(folder, 'sealed.json'), JSON.stringify(facts))
+  const made = { ...facts, file, archive }
+  await proveSealed(made).catch(async (error) => {
+    await dropSealed(folder)
+    throw error
+  })
+  return made
 }
 
 async function encrypt(archive: string, to: string): Promise<Omit<Static<typeof sealed>, 'bundle'>> {
@@ -115,7 +117,7 @@ async function readFacts(folder: string): Promise<Static<typeof sealed> | undefi
  * Decrypts a container as it lies on the disk, by its key as it will be published: what a machine will do.
  * @throws Fault of the container; `publish_damaged` if the archive that comes out is not the one that went in
  */
-export async function proveSealed({ file, ...expected }: Sealed): Promise<void> {
+async function proveSealed({ file, ...expected }: Sealed): Promise<void> {
   const reader = createContainerReader(Buffer.from(expected.encryptionKey, 'hex'))
   const [whole, plain] = [createHash('sha256'), createHash('sha256')]
   let sizeBytes = 0
