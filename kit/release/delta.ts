@@ -17,7 +17,7 @@
  */
 import { createHash } from 'node:crypto'
 import { constants as fileConstants } from 'node:fs'
-import { type FileHandle, open, rm } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -25,7 +25,7 @@ import { createZstdDecompress, gzipSync, constants as zlib } from 'node:zlib'
 import { Fault } from '../pure/fault.ts'
 import { type ByteReader, byteReader } from '../store/byte-reader.ts'
 import { bundleHash, MANIFEST_FILE, type ManifestEntry, MOST_MANIFEST_BYTES, readManifest } from './manifest.ts'
-import { createTree, foldersOf, makeFolder, type Tree } from './release-tree.ts'
+import { makeTree, type Tree } from './release-tree.ts'
 import type { Unpacked } from './unpack.ts'
 
 export const DELTA_MARK = Buffer.from('SVC_DELTA_1\n')
@@ -66,14 +66,8 @@ export async function applyDelta(
   { before, bundle, folder }: DeltaPlace,
   bounds: DeltaBounds,
 ): Promise<Unpacked> {
-  await makeFolder(folder)
-  try {
-    const bytes = byteReader(delta as AsyncIterable<Buffer>, { cutOff })
-    return await makeRelease(bytes, { before, folder, bundle, bounds, tree: createTree(folder) })
-  } catch (fault) {
-    await rm(folder, { recursive: true, force: true })
-    throw fault
-  }
+  const bytes = byteReader(delta as AsyncIterable<Buffer>, { cutOff })
+  return await makeTree(folder, (tree) => makeRelease(bytes, { before, folder, bundle, bounds, tree }))
 }
 
 interface Making extends DeltaPlace {
@@ -86,10 +80,7 @@ async function makeRelease(bytes: ByteReader, making: Making): Promise<Unpacked>
   const base = await readBase(bytes, making.before)
   const manifest = await readNewManifest(bytes, base.manifest, bounds)
   if (bundleHash(manifest) !== bundle) throw damaged('the manifest that comes of it is not the one that was announced')
-  const entries = readManifest(manifest)
-  const folders = foldersOf(entries)
-  for (const one of folders) await tree.addFolder(one)
-  await tree.addManifest(manifest)
+  const entries = await tree.begin(manifest)
   let leftBytes = bounds.unpackedBytes - manifest.length
   const took = (chunk: Buffer) => {
     leftBytes -= chunk.length
@@ -105,7 +96,6 @@ async function makeRelease(bytes: ByteReader, making: Making): Promise<Unpacked>
     await addProven(tree, entry, counted(content, took), same !== undefined)
   }
   if ((await bytes.some(1)).length > 0) throw damaged('bytes follow its end')
-  await tree.close([...folders].reverse())
   return { entries, bundle }
 }
 

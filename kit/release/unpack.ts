@@ -7,7 +7,6 @@
  * header ever reaches the disk. Why not the package tar: docs/decisions/firmware-images.md.
  */
 import { createHash } from 'node:crypto'
-import { rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
@@ -15,8 +14,8 @@ import { Fault } from '../pure/fault.ts'
 import { escapeControls } from '../pure/text.ts'
 import { type ByteReader, byteReader } from '../store/byte-reader.ts'
 import { readTarHeader, TAR_BLOCK, TAR_END, tarHeader, tarPadding } from '../store/tar.ts'
-import { bundleHash, MANIFEST_FILE, type ManifestEntry, MOST_MANIFEST_BYTES, readManifest } from './manifest.ts'
-import { createTree, foldersOf, MANIFEST_MODE, makeFolder, type Tree } from './release-tree.ts'
+import { bundleHash, MANIFEST_FILE, type ManifestEntry, MOST_MANIFEST_BYTES } from './manifest.ts'
+import { MANIFEST_MODE, makeTree, type Tree } from './release-tree.ts'
 
 /** What an archive may take. */
 export interface UnpackBounds {
@@ -60,14 +59,7 @@ export async function unpackRelease(
   folder: string,
   { bundle, bounds = usualUnpackBounds }: UnpackOptions,
 ): Promise<Unpacked> {
-  // Before the rest: what was there already is not ours to remove.
-  await makeFolder(folder)
-  try {
-    return await unpackGzip(archive, bounds, (bytes) => unpackTar(bytes, createTree(folder), bundle))
-  } catch (fault) {
-    await rm(folder, { recursive: true, force: true })
-    throw fault
-  }
+  return await makeTree(folder, (tree) => unpackGzip(archive, bounds, (bytes) => unpackTar(bytes, tree, bundle)))
 }
 
 async function unpackGzip<Result>(
@@ -130,10 +122,7 @@ async function unpackTar(bytes: ByteReader, tree: Tree, bundle: string | undefin
       'archive_wrong_manifest',
       `the manifest of the archive is not the one that was announced: bundle hash ${hash}, expected ${bundle}`,
     )
-  const entries = readManifest(manifest)
-  const folders = foldersOf(entries)
-  for (const one of folders) await tree.addFolder(one)
-  await tree.addManifest(manifest)
+  const entries = await tree.begin(manifest)
   for (const entry of entries) {
     const sizeBytes = await readEntryHeader(bytes, entry)
     await unpackFile(bytes, tree, entry, sizeBytes)
@@ -141,7 +130,6 @@ async function unpackTar(bytes: ByteReader, tree: Tree, bundle: string | undefin
   if (!(await bytes.exactly(TAR_END.length)).equals(TAR_END))
     throw new Fault('archive_foreign_entry', 'the archive holds more than its manifest lists')
   if ((await bytes.some(1)).length > 0) throw new Fault('archive_damaged', 'bytes follow the end of the tar')
-  await tree.close([...folders].reverse())
   return { entries, bundle: hash }
 }
 
