@@ -56,7 +56,7 @@ export function commandPage(all: readonly Command[], daemons: readonly DaemonFac
     parts.push(`.SS plantroom ${roff(name)}\n${roff(summary)}\n.PP\n${verbatim(help)}`)
   parts.push('.SH FILES\n')
   const files = {
-    [configFileOf('DAEMON')]: 'settings; one that is missing means the defaults',
+    [configFileOf('DAEMON', {})]: 'settings; one that is missing means the defaults',
     '/usr/share/plantroom/DAEMON.toml': 'every setting with its default, to copy from',
     '/var/lib/plantroom/DAEMON': 'what was set up: plantroom backup puts it into one file',
   }
@@ -67,7 +67,7 @@ export function commandPage(all: readonly Command[], daemons: readonly DaemonFac
 
 /** `plantroom-<daemon>.toml.5`: every setting with its meaning, what is allowed and its default. */
 export function settingsPage({ config, name, title }: DaemonFacts): string {
-  const file = configFileOf(name)
+  const file = configFileOf(name, {})
   const parts = [head(`PLANTROOM-${name.toUpperCase()}.TOML`, 5, `plantroom-${name}.toml - settings of the ${title}`)]
   const change = `plantroom check-config ${name} && systemctl restart plantroom-${name}`
   parts.push(
@@ -102,7 +102,7 @@ export function bashCompletion(all: readonly Command[], daemons: readonly string
     const words = own.flatMap((command) => [
       ...command.name.split(' ').slice(1),
       ...optionsOf(command),
-      ...(/^.*\b(?:DAEMON)\b/.test(command.help) ? daemons : []),
+      ...(/^.*\bDAEMON\b/.test(command.help) ? daemons : []),
     ])
     if (daemons.includes(first)) words.push(...DAEMON_OPTIONS)
     cases.push(`    ${first}) words='${[...new Set(words)].join(' ')}' ;;`)

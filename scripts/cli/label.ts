@@ -67,7 +67,7 @@ interface LabelFacts {
 /** @throws Fault `unknown_daemon`, `config_refused`, `bad_usage`, `no_address` */
 async function placeOf(world: World, daemon: string, { address, config }: { address?: string; config?: string }) {
   const { config: schema, title } = await loadDaemon(world.daemonsFolder, daemon)
-  const file = config ?? configFileOf(daemon)
+  const file = config ?? configFileOf(daemon, world.env)
   const { value } = await loadConfig({ schema, file, mustExist: config !== undefined, sets: [] })
   const { listen, tls } = (value as { http: { listen: string; tls: boolean } }).http
   const { host, port } = parseListen(listen)

@@ -175,7 +175,7 @@ function said({ env }: World, program: string, words: readonly string[]): Promis
 /** The settings that differ from their defaults, as a file would have them; or what is wrong with them. */
 async function settingsText(world: World, name: string): Promise<string> {
   const { config: schema } = await loadDaemon(world.daemonsFolder, name)
-  const file = configFileOf(name)
+  const file = configFileOf(name, world.env)
   try {
     const { isFileRead, value } = await loadConfig({ schema, file, mustExist: false, sets: [] })
     const lines = [

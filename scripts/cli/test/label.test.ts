@@ -92,3 +92,8 @@ t.test('HTTPS and an address of IPv6 are kept', async (t) => {
     /https:\/\/\[fd00::7\]\n/,
   )
 })
+
+t.test('of an installation in a folder of its own, the settings are in it', async (t) => {
+  const base = t.testdir({ etc: { plantroom: { 'small.toml': '[http]\nlisten = "0.0.0.0:4000"\n' } } })
+  t.match(await runCommand(label, ADDRESSED, { env: { PLANTROOM_BASE: base } }), { out: /boiler\.example:4000\n/ })
+})

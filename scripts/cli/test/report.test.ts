@@ -1,6 +1,15 @@
 /** plantroom report. */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { type Test, t } from 'tap'
 import { schemaTables } from '#kit/config/load.ts'
@@ -50,6 +59,14 @@ t.test('only its owner can read it, and JSON says what is in it', async (t) => {
   const said = JSON.parse(out)
   t.match(said, { file, bytes: statSync(file).size })
   t.ok(said.files.includes('settings/small.txt'))
+})
+
+t.test('of an installation in a folder of its own, the settings are in it', async (t) => {
+  const { file, folder, given, read } = machine(t)
+  mkdirSync(join(folder, 'etc/plantroom'), { recursive: true })
+  writeFileSync(join(folder, 'etc/plantroom/small.toml'), '[http]\nlisten = "0.0.0.0:4000"\n')
+  await runCommand(report, [file], { env: { ...given.env, PLANTROOM_BASE: folder } })
+  t.match(read('settings/small.txt'), /^http\.listen = "0\.0\.0\.0:4000"$/m)
 })
 
 t.test('what is there is not overwritten, and a link is not followed', async (t) => {
