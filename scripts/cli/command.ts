@@ -86,6 +86,12 @@ export async function sayDiskErrors(
   }
 }
 
+/** Why a file was not made that must not replace an older one. @param cause what opening it with `wx`, or writing it, threw */
+export function whyNotMade(file: string, cause: unknown): string {
+  const { code } = cause as NodeJS.ErrnoException
+  return `${file} ${code === 'EEXIST' ? 'is there already: name another file' : `cannot be written (${code})`}`
+}
+
 /** Checks the number of words. @throws Fault `bad_usage` with the right form */
 export function requireWords(words: readonly string[], least: number, most: number, form: string): void {
   if (words.length < least || words.length > most) throw new Fault('bad_usage', `expected: plantroom ${form}`)

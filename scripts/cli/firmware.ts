@@ -10,7 +10,7 @@ import { compareVersions } from '#kit/pure/version.ts'
 import { exitCodes } from '#kit/run/arguments.ts'
 import { replaceFile } from '#kit/store/store.ts'
 import { isImageVersion } from '../../daemons/board/wire/firmware-image.ts'
-import { type Command, parseCommand, requireWords, runForm, type World } from './command.ts'
+import { type Command, parseCommand, requireWords, runForm, type World, whyNotMade } from './command.ts'
 import { type ImageFile, measure, provePayload, readImage, signImage, unpackImage } from './firmware-file.ts'
 
 const forms = {
@@ -66,8 +66,7 @@ async function written(file: string, text: string, mode: number): Promise<void> 
   try {
     await writeFile(file, text, { flag: 'wx', mode })
   } catch (cause) {
-    const why = (cause as NodeJS.ErrnoException).code === 'EEXIST' ? 'is there already' : 'cannot be written'
-    throw new Fault('bad_key', `${file} ${why}`, { cause })
+    throw new Fault('bad_key', whyNotMade(file, cause), { cause })
   }
 }
 

@@ -9,7 +9,7 @@ import { loadConfig } from '#kit/config/load.ts'
 import { parseListen, urlOfListen } from '#kit/config/tables.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { configFileOf, exitCodes } from '#kit/run/arguments.ts'
-import { type Command, parseCommand, requireWords, type World } from './command.ts'
+import { type Command, parseCommand, requireWords, type World, whyNotMade } from './command.ts'
 import { loadDaemon } from './daemons.ts'
 
 const form = 'label DAEMON [FILE.svg|FILE.pdf] [--address HOST] [--name TEXT] [--config FILE]'
@@ -116,9 +116,7 @@ async function writeNew(file: string, text: string): Promise<void> {
   try {
     await writeFile(file, text, { encoding: 'latin1', flag: 'wx' })
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    const what = code === 'EEXIST' ? 'is there already: name another file' : `could not be written (${code})`
-    throw new Fault('label_failed', `${file} ${what}`, { cause })
+    throw new Fault('label_failed', whyNotMade(file, cause), { cause })
   }
 }
 

@@ -11,7 +11,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
 import { configFileOf, exitCodes, version } from '#kit/run/arguments.ts'
 import { TAR_END, tarHeader, tarPadding } from '#kit/store/tar.ts'
-import { type Command, parseCommand, requireWords, type World } from './command.ts'
+import { type Command, parseCommand, requireWords, type World, whyNotMade } from './command.ts'
 import { daemonNames, loadDaemon } from './daemons.ts'
 import { journalWords, UPDATERS } from './logs.ts'
 import { status } from './status.ts'
@@ -94,9 +94,8 @@ Exit codes: 0 written, 1 failed, 2 wrong usage.
     } catch (cause) {
       await target.close().catch(() => {})
       await rm(file, { force: true })
-      const { code, syscall } = cause as NodeJS.ErrnoException
-      if (syscall === undefined) throw cause
-      throw new Fault('report_failed', `${file} could not be written (${code})`, { cause })
+      if ((cause as NodeJS.ErrnoException).syscall === undefined) throw cause
+      throw new Fault('report_failed', whyNotMade(file, cause), { cause })
     }
   },
 }
@@ -107,9 +106,7 @@ async function newFile(file: string): Promise<FileHandle> {
     // A link that somebody else put there is not followed either.
     return await open(file, 'wx', 0o600)
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    const what = code === 'EEXIST' ? 'is there already: name another file' : `cannot be made (${code})`
-    throw new Fault('report_failed', `${file} ${what}`, { cause })
+    throw new Fault('report_failed', whyNotMade(file, cause), { cause })
   }
 }
 
