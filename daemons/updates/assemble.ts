@@ -119,7 +119,7 @@ async function furnish(context: Context, records: Records): Promise<House> {
   const onGone = removerOf(files.releaseFiles, log)
   const releases = releasesOf(context, {
     ...{ store, registry, ledger: records.ledger, transfers: [transfers, installerTransfers], onGone },
-    // Of this function's end: nothing is deleted before.
+    // Made below, before anything can be deleted.
     onDeleted: () => void deltas.prune(),
   })
   const deltas = new Deltas({

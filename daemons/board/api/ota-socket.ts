@@ -1,7 +1,7 @@
 /**
  * The board's socket for the updater of this machine: firmware images from an update server come in here, to the same
- * installer and under the same rules as those that are uploaded. Whoever may open the socket is this board's user, or root,
- * so no password is asked for, and none is kept anywhere.
+ * installer and under the same rules as those that are uploaded. Only root and the board's own user can open the socket, so
+ * it asks for no password, and none has to be stored.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import type { Ota } from '../core/machine/firmware.ts'
 import type { Rebooter } from '../core/machine/ports.ts'
 
 interface OtaSocketParts {
-  /** Empty: there is none. */
+  /** Where the socket is; empty for no socket. */
   path: string
   clock: Clock
   ota: Ota
@@ -37,9 +37,9 @@ const MOST_CONNECTIONS = 8
 const BY = { caller: { name: 'plantroom update' }, remoteAddress: 'this machine' } as const
 
 /**
- * `GET /` answers `{run, start, runs, compatible, state, missing}`: names of this run of what restarts with an image and of this process,
- * the version of the image that runs, the kind of board, the state of `ota`, and what it lacks to take one (null or `{code, message}`). `POST /` takes an image as `/api/ota` does,
- * and answers the same.
+ * `GET /` answers `{run, start, runs, compatible, state, missing}`: a name for this run of what an image restarts, a name for
+ * this process, the version of the image that runs, the kind of board, the state of `ota`, and what it lacks to take an image
+ * (null or `{code, message}`). `POST /` takes an image as `/api/ota` does, and answers the same.
  */
 export function createOtaSocket({ compatible, ota, path, rebooter, recorder, runs, ...by }: OtaSocketParts) {
   const { bootId, bounds, clock } = by
@@ -64,7 +64,7 @@ export function createOtaSocket({ compatible, ota, path, rebooter, recorder, run
       const { code, message } = faultOf(error, 'ota_failed', 'the update met a fault of the program')
       reply(response, 422, { error: code, message })
     }
-    // At its end the connection is closed: whoever still sends would fail before he has read why.
+    // Ending the response closes the connection, and a client that is still sending would fail before it has read why.
     const end = () => void response.end()
     if (request.complete || request.destroyed) end()
     else for (const event of ['end', 'close'] as const) request.once(event, end)

@@ -15,7 +15,7 @@ export interface UpdateDesk {
   canAsk(): boolean
   /** What the updater has told; undefined if nothing. */
   told(): Promise<UpdateTold | undefined>
-  /** Whether an update or a look is running, whoever started it. */
+  /** Whether an update, or a look for one, is running; it may have been started by hand. */
   isRunning(): Promise<boolean>
   /** Asks for one. @returns its line. @throws Fault `update_unreachable` */
   ask(task: 'check' | 'apply'): Promise<string>

@@ -75,7 +75,8 @@ function deltaRoute({ bounds, log, publishing, recorder }: PublishRouteParts): R
     method: 'POST',
     path: '/push_delta',
     who: 'user',
-    summary: 'Publish what turns X-Svc-From into the update X-Svc-Version (.delta.enc), encrypted by the key of that',
+    summary:
+      'Publish a delta (.delta.enc) from version X-Svc-From to the update X-Svc-Version, encrypted by the key of that update',
     upload: { ...bounds, maxBytes: bounds.maxBytes + FORM_BYTES, takesForm: true },
     reply: publishedDelta,
     async handle(ask) {

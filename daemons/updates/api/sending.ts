@@ -44,7 +44,7 @@ export async function sendFile(sendable: Sendable, by: Sending): Promise<Reply> 
     'content-disposition': `attachment; filename="${filename}"`,
     etag,
   }
-  // nginx is among the trusted: whoever else says so is sent the bytes, within the bounds.
+  // Only a trusted proxy, which nginx is, may ask for this. Anybody else gets the bytes from here, within the limits.
   if (by.isOffloaded && by.receiver.share === undefined && headers['x-sendfile-type'] === 'X-Accel-Redirect') {
     if (end === sizeBytes - 1) by.onSent?.()
     // The range too is left to nginx, which has the tag from this answer.

@@ -60,7 +60,7 @@ const facts = Type.Object(
   { ...open, description: 'what came of updates since the last question' },
 )
 
-/** What a board says that takes images; one that says nothing is offered updates. */
+/** Sent by boards that take images; whoever sends neither is offered updates. */
 const ofKind = {
   kind: Type.Optional(Type.Enum(['update', 'image'], { description: 'update, or image: the firmware of a board' })),
   compatible: Type.Optional({ ...compatibleName, description: 'kind of board that an image has to be for' }),
@@ -87,7 +87,7 @@ const newer = object({
   delta: Type.Optional(
     object(
       { from: text, filename: text, size: count, checksum: text },
-      { description: 'what turns the version of the question into it' },
+      { description: 'what turns the version that asked into it' },
     ),
   ),
   window: Type.Optional(Type.String({ description: 'hours in which to apply it, HH:MM-HH:MM' })),
@@ -144,7 +144,7 @@ function checkRoute({ deltas, registry, releases, window }: UpdateRouteParts): R
 function compatibleOf({ compatible, kind }: { compatible?: string; kind?: string }): string | undefined {
   if (kind !== 'image') return undefined
   if (compatible !== undefined) return compatible
-  throw fieldsFault([{ field: 'compatible', message: 'Whoever asks for an image says which kind of board it is for.' }])
+  throw fieldsFault([{ field: 'compatible', message: 'A request for an image has to name its kind of board.' }])
 }
 
 function offer({ compatible, version: offered }: ReleaseRecord, update: UpdatePackage, window: string) {
@@ -178,7 +178,7 @@ function pullRoute(parts: UpdateRouteParts): Route {
     path: '/pull_update',
     who: 'anyone',
     summary:
-      'The archive, or the image, of a version, by default of the one that is offered, or with from the delta from that one; Range and If-Range work',
+      'The archive or image of a version, by default the one that is offered; with `from`, the delta from that version. Range and If-Range work',
     body: Type.Object(
       { installation_id: installationId, version: Type.Optional(version), from: Type.Optional(version), ...ofKind },
       open,

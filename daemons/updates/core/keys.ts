@@ -68,7 +68,7 @@ export const blobsTable = Type.Object(
     }),
     access_key: Type.String({
       default: '',
-      // Whatever does not end it in the head of a signed request: OpenStack Swift has account:user.
+      // All signs but those that end it in the header of a signed request: OpenStack Swift has account:user.
       pattern: '^[!-+.0-<>-~-]{0,128}$',
       description: 'name of the account, its access key ID',
     }),

@@ -144,7 +144,7 @@ export function faultOfPostgres(error: unknown, retryMs: number): Fault {
   return unreachable(retryMs, why, error)
 }
 
-/** As `connectPostgres`, for who has set the address, and may know where it leads: callers are not told. */
+/** As `connectPostgres`, with host and port in the fault: at the start only the operator reads it, in the log. */
 export async function connectAtStart(parts: PostgresParts): Promise<Connection> {
   const { host, port } = parts.address
   return await connectPostgres(parts).catch((fault: Fault) => {

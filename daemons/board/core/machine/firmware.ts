@@ -81,7 +81,7 @@ export const otaKeys = Type.Object(
       default: '',
       pattern: '^(/[!-~]{1,99})?$',
       description:
-        'where plantroom update hands images over; empty: ota.sock in the runtime folder of the unit, without one nowhere',
+        'socket on which plantroom update hands over images; empty: ota.sock in the runtime folder of the unit, if it has one',
     }),
     os_release: Type.String({
       default: '/etc/os-release',

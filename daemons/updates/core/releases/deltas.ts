@@ -1,6 +1,6 @@
 /**
- * Deltas of updates: what turns one version into another, made by the publisher. Each belongs to an update as it is stored; one
- * of an update that is deleted, or published anew, is given to nobody and goes.
+ * Deltas of updates: what turns one version into another, made by the publisher. Each belongs to one archive; once that is
+ * deleted or replaced, the delta is no longer sent, and is removed.
  */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'

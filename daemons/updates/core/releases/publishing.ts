@@ -240,7 +240,7 @@ async function publishDelta(
   })
 }
 
-/** Files something; what was kept for it goes if another file, or nothing, was filed. */
+/** Files an upload, and removes the bytes that were kept for it unless they are what was filed. */
 async function keptOnly<Filed>(
   kept: KeptFile,
   onGone: (file: string) => void,

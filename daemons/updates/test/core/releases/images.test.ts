@@ -71,7 +71,7 @@ t.test('failures of boards of one kind halt the image for these alone', async (t
   t.equal(releases.latestFor(installation())?.version, '1.4.0')
 })
 
-t.test('a machine that takes images from now on is told nothing of the updates it had', async (t) => {
+t.test('what came of updates is forgotten once an installation takes images', async (t) => {
   const { registry } = registryOf()
   const id = 'b'.repeat(32)
   t.throws(() => registry.require(id, '10.0.0.1', { version: '1.0.0' }), { code: 'unauthorized' })
