@@ -1,7 +1,7 @@
 /** Reads the answer of an HTTP server that speaks JSON. */
 import type { IncomingMessage } from 'node:http'
 
-/** @returns the body as JSON; undefined for one that is longer, or is none */
+/** @returns the body as JSON; undefined if it is longer than `mostBytes`, or no JSON */
 export async function readJsonAnswer(
   response: IncomingMessage,
   mostBytes: number,

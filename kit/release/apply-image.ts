@@ -93,7 +93,7 @@ async function settle(run: Run): Promise<Switched | undefined> {
   const known = await run.memory.image()
   if (known === undefined || known.phase === 'fetching') return undefined
   if (known.phase === 'applied') {
-    // It may be about to start, and is asked again with each look for an image.
+    // The board may still be starting. It is asked again at every check.
     const about = await run.board.about().catch(() => undefined)
     return about && (await noticeReturn(run, about))
   }
@@ -145,7 +145,7 @@ async function bring(run: Run, offered: ProvenOffer, about: BoardAbout): Promise
   const daemons = await hooks.activeDaemons()
   const backup = await step('backup', () => hooks.backup(daemons, { from: about.runs, to: version }))
   if (backup !== null) run.say(`the states are kept in ${backup}`, 'backup')
-  // Not a step: what is put off is no failure of the image, and the server is told of none.
+  // Not a step: an image that is put off has not failed, and the server is not told that it has.
   const held = await hooks.hold(daemons, (sentence) => run.say(sentence, 'install'))
   try {
     const handed = { phase: 'installing' as const, run: about.run, tries: begun.tries + 1, daemons, backup }
@@ -173,7 +173,7 @@ async function install({ board, memory, say }: Run, next: PendingImage, offered:
     await board.install(decryptFile(memory.part, Buffer.from(encryption_key, 'hex')), plainBytes(size))
   } catch (fault) {
     const { code } = fault as Fault
-    // Whoever does not answer may have installed it: what runs after the next start says so.
+    // A board that does not answer may have installed it: what it runs after its next start tells.
     if (code === 'image_board_silent') throw fault
     await memory.saveImage({ ...next, phase: 'fetching' })
     if (codeOfBoard(fault) === 'ota_busy') return false
@@ -187,7 +187,7 @@ async function install({ board, memory, say }: Run, next: PendingImage, offered:
   return true
 }
 
-/** What no board of this kind takes, today or tomorrow; a key, a program or room may be added. */
+/** Refusals that trying again does not change; a missing key, program or room on the disk can be put right. */
 const REFUSED_FOR_GOOD: ReadonlySet<unknown> = new Set(
   ['unknown', 'wrong_board', 'too_old', 'damaged', 'length'].map((why) => `image_${why}`),
 )
@@ -274,7 +274,7 @@ async function cameBack(run: Run, known: PendingImage, to: string): Promise<Swit
       applied: `${version} had run, and the board went back to ${to}`,
     }[phase as string] ?? `it was handed to the board ${tries} times, and each time ${to} ran afterwards`,
   )
-  // Of an image that has run well, what the daemons have saved since is worth more.
+  // Once an image has run well, what the daemons have saved since then is worth more than the backup.
   if (phase !== 'applied') await restore(run, known)
   await memory.remember({
     report: { rolled_back: version, failed_step: 'prove', reason },

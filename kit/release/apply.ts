@@ -245,7 +245,7 @@ async function proveOffer(
     : (['update.archive_bytes', settings.archive_bytes] as const)
   if (offered.size > most)
     throw new Fault('archive_too_large', `${offered.version} has ${offered.size} bytes, and ${what} allows ${most}`)
-  // Without a root whoever answers at that address could choose the hour in which root runs what it sends.
+  // Without a pinned root, whoever answers at that address could choose the hour in which what it sends is run as root.
   const { window, ...proven } = offered
   return { ...proven, bundle, ...(trust && window !== undefined && { window }) }
 }
@@ -311,7 +311,7 @@ async function removeParts({ delta, part }: UpdateMemory): Promise<void> {
 
 export type RunStep = <Result>(name: UpdateStep, task: () => Promise<Result>) => Promise<Result>
 
-/** What was proven to be the right archive, and is none, is none tomorrow; the key is not proven. */
+/** An archive with the right checksum that is damaged all the same stays so. The key is not signed, so a wrong one may be put right. */
 function isBadArchive(name: UpdateStep, { code }: Fault): boolean {
   return name === 'unpack' && /^(archive|container)_(?!wrong_key)|^bad_manifest$/.test(code)
 }

@@ -52,7 +52,7 @@ export function boardAt({ answer_ms, install_ms, socket }: ImageSettings): Board
     async about() {
       const { body, status } = await ask({ socket, stallMs: answer_ms, method: 'GET' })
       if (status === 200 && Value.Check(about, body)) return body
-      throw new Fault('image_board_silent', `whoever answers at ${socket} is no board, or another version of it`)
+      throw new Fault('image_board_silent', `what answers at ${socket} is no board, or one of another version`)
     },
     async install(image, sizeBytes) {
       const { body, status } = await ask({ socket, stallMs: install_ms, method: 'POST', image, sizeBytes })

@@ -1,4 +1,4 @@
-/** An update by a delta, tried before the archive is fetched: whatever is wrong with it costs a line of the log. */
+/** Tries to update by a delta. If anything is wrong with it, the log says so, and the archive is fetched. */
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Fault } from '../pure/fault.ts'
@@ -71,7 +71,7 @@ async function fetchDelta({ delta, file, pull, say, version }: DeltaParts): Prom
   say(`${version} comes as what has changed since ${delta.from}: ${size}`, 'download')
 }
 
-/** What has come is of use the next time. */
+/** Whether the download can be resumed the next time. */
 function isCut(cause: unknown): boolean {
   return cause instanceof Fault && ['update_download_cut', 'update_server_silent'].includes(cause.code)
 }

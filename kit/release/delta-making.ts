@@ -1,21 +1,21 @@
 /** Makes deltas (delta.ts), out of two releases that are unpacked. */
 import { readFileSync } from 'node:fs'
-import { type FileHandle, open, readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync, constants as zlib, zstdCompressSync } from 'node:zlib'
 import { DELTA_MARK, GZIP_LEVEL, HOW, PART_BYTES } from './delta.ts'
 import { bundleHash, MANIFEST_FILE, type ManifestEntry, readManifest } from './manifest.ts'
 
-/** Files above this are sent without one of before: whoever applies it would hold both. */
+/** Larger files are sent whole: a machine would have to hold both versions in memory. */
 export const DELTA_FILE_BYTES = 16_777_216
 
 /** @source measured: level 9 gives 6 % more, level 3 a third */
 const LEVEL = 19
 const FAST_LEVEL = 1
-/** Files of before with a like name that are tried, and what is looked at of each. */
+/** How many files of a similar name are tried, and how much of each is looked at. */
 const MOST_TRIED = 64
 const TRIED_BYTES = 65_536
-/** Of its size: zstd alone makes no less of a program or a page. */
+/** Part of a file that zstd alone never gets a program or a page down to. */
 const CLEARLY = 0.1
 
 /** What was made. */
@@ -38,14 +38,13 @@ export async function makeDelta({ before, next }: { before: string; next: string
   const file = await open(to, 'w', 0o600)
   let files = 0
   try {
-    await writeAll(file, Buffer.concat([DELTA_MARK, Buffer.from(bundleHash(old.manifest), 'hex')]))
-    await writeAll(file, partOf({ how: HOW.fromBefore, which: 0 }, made.manifest, zipped(made.manifest, old.manifest)))
+    await file.writeFile(Buffer.concat([DELTA_MARK, Buffer.from(bundleHash(old.manifest), 'hex')]))
+    await file.writeFile(partOf({ how: HOW.fromBefore, which: 0 }, made.manifest, zipped(made.manifest, old.manifest)))
     for (const entry of made.entries) {
       if (known.has(entry.sha256)) continue
       files++
       const content = await readFile(join(next, entry.path))
-      await writeAll(
-        file,
+      await file.writeFile(
         gzippedPart(made.entries, next, entry, content) ?? zippedPart(old.entries, before, find(entry), content),
       )
     }
@@ -61,10 +60,6 @@ async function readRelease(folder: string) {
   return { manifest, entries: readManifest(manifest) }
 }
 
-async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
-  await file.writeFile(bytes)
-}
-
 function partOf({ how, which }: { how: number; which: number }, content: Buffer, bytes: Buffer): Buffer {
   const head = Buffer.alloc(PART_BYTES)
   head.writeUInt8(how, 0)
@@ -74,7 +69,7 @@ function partOf({ how, which }: { how: number; which: number }, content: Buffer,
   return Buffer.concat([head, bytes])
 }
 
-/** Of a page's file and the same gzipped only the first has to be sent. */
+/** A gzipped copy of a page's file need not be sent: the machine makes it of the plain one. */
 function gzippedPart(entries: readonly ManifestEntry[], folder: string, { path }: ManifestEntry, content: Buffer) {
   const which = path.endsWith('.gz') ? entries.findIndex((one) => `${one.path}.gz` === path) : -1
   const from = entries[which]
@@ -91,9 +86,9 @@ function zippedPart(
   tried: readonly number[],
   content: Buffer,
 ): Buffer {
-  const best = likest(entries, folder, tried, content)
+  const best = mostSimilar(entries, folder, tried, content)
   const made = best && zipped(content, best.dictionary)
-  // What has become a fraction need not be compared.
+  // Zstd alone need not be tried.
   if (best && made && made.length < content.length * CLEARLY)
     return partOf({ how: HOW.fromBefore, which: best.which }, content, made)
   const alone = zipped(content)
@@ -102,8 +97,8 @@ function zippedPart(
   return partOf({ how: HOW.plain, which: 0 }, content, alone)
 }
 
-/** Of several by how they begin, which is looked at fast. */
-function likest(entries: readonly ManifestEntry[], folder: string, tried: readonly number[], content: Buffer) {
+/** Which of several candidates helps most, judged by how they begin, which is fast. */
+function mostSimilar(entries: readonly ManifestEntry[], folder: string, tried: readonly number[], content: Buffer) {
   let best: { which: number; dictionary: Buffer; bytes: number } | undefined
   if (content.length > DELTA_FILE_BYTES) return undefined
   const start = content.subarray(0, TRIED_BYTES)
@@ -125,7 +120,7 @@ function zipped(content: Buffer, dictionary?: Buffer, level = LEVEL): Buffer {
   })
 }
 
-/** Files of before that a file may be like: of its own name, else those whose names differ in the hash that a bundler puts there. */
+/** Files of before that a file may resemble: the one of its own name, else those whose names differ only in a bundler's hash. */
 function finderOf(entries: readonly ManifestEntry[]): (entry: ManifestEntry) => number[] {
   const byPath = new Map(entries.map(({ path }, line) => [path, line]))
   const byStem = Map.groupBy(byPath, ([path]) => stemOf(path))

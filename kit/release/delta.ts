@@ -49,7 +49,7 @@ export interface DeltaBounds {
 export interface DeltaPlace {
   /** The folder of the release before; any of its files may be damaged. */
   before: string
-  /** Does not exist yet; after a fault it does not again. */
+  /** Does not exist yet; removed after a fault. */
   folder: string
   /** The bundle hash of the new release. */
   bundle: string

@@ -29,7 +29,7 @@ export interface Tree {
 
 /**
  * Makes a release; every file and folder of it is then on the disk for good.
- * @param root does not exist yet; after a fault it does not again
+ * @param root does not exist yet; removed after a fault
  * @param write adds each file
  * @throws Fault `update_disk_full` whose `details.missingBytes` says how much more room it takes; what `write` throws
  */

@@ -48,7 +48,7 @@ export interface Unpacked {
 
 /**
  * Unpacks an archive; every file and folder is then on the disk for good.
- * @param folder does not exist yet; after a fault it does not again
+ * @param folder does not exist yet; removed after a fault
  * @param archive gzipped; is ended early where the archive is refused
  * @throws Fault `archive_damaged`, `archive_cut`, `archive_foreign_entry`, `archive_incomplete`, `archive_ambiguous`,
  * `archive_wrong_content`, `archive_wrong_manifest`, `archive_too_large`, `bad_manifest`; `update_disk_full` whose

@@ -31,7 +31,7 @@ const offer = Type.Object({
   release: Type.Optional(Type.Union([Type.String({ maxLength: 16_384 }), Type.Null()])),
   /** Hours in which to apply it, HH:MM-HH:MM. */
   window: Type.Optional(Type.String({ pattern: '^\\d\\d:\\d\\d-\\d\\d:\\d\\d$' })),
-  /** Whatever stands there: the archive is offered all the same. */
+  /** Checked by itself: a delta in a wrong form must not hide the archive. */
   delta: Type.Optional(Type.Unknown()),
   /** Of an image alone. */
   kind: Type.Optional(Type.Literal('image')),

@@ -86,7 +86,7 @@ async function built(root: string, folder: string, commit: string): Promise<stri
   return checkout
 }
 
-/** Others go on meanwhile, such as connections that are ended. */
+/** Not `spawnSync`: timers and connections of this process go on meanwhile. */
 async function runs(program: string, words: readonly string[], more: Where = {}): Promise<boolean> {
   const child = spawn(program, words, { ...more, stdio: ['ignore', 'ignore', 'inherit'] })
   const [code] = await once(child, 'close')

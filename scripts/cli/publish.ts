@@ -288,7 +288,7 @@ function deltasOf({ state, version, wish, world }: Session, sealed: Sealed, fold
   return makeDeltas({ keys: wish.keys, folder, version, sealed, published: state, minFrom: wish.minFrom, say })
 }
 
-/** Without it machines fetch the archive: it is no reason for the release to fail. */
+/** A delta that cannot be uploaded does not fail the release: machines fetch the archive instead. */
 async function pushDeltaOf({ version, world }: Session, delta: DeltaPush, target: Target): Promise<void> {
   try {
     await pushDelta(delta, { ...target, stallMs: STALL_MS, onSent: () => {} })

@@ -150,7 +150,7 @@ async function settingsOf({ given, world }: Call): Promise<Settings> {
   return value
 }
 
-/** What the timer does is no failure where it meets the button, or macros that run: it comes again. */
+/** The timer does not fail where another update is running, or macros are: it comes again. */
 async function performTimed(call: Call, what: Pick<Task, 'settings' | 'place'>): Promise<number> {
   try {
     const outcome = await perform(call, { ...what, task: 'timed' })

@@ -18,9 +18,9 @@ const PORT = 3140
 const CALL_MS = 20_000
 /** How long a new release is watched: a minute is for buildings. */
 const PROBATION_MS = 8000
-/** How often is looked whether what a page asked for has begun. */
+/** How often to check whether the update that a page asked for has begun. */
 const BEGUN_MS = 50
-/** The least time between two requests of a page, and how long it is waited for the next one: as long as the demo runs. */
+/** The least time between two requests of a page, and how long to wait for the next one: as long as the demo runs. */
 const ASKED = { gapMs: 1000, idleMs: 2_000_000_000 }
 /** What is there before the first release: the command line alone. */
 const BEFORE_ALL = { folder: '0.0.0-00000000', mark: { version: '0.0.0', bundle: '0'.repeat(64) } }
@@ -70,7 +70,7 @@ export async function install({ admin, folder, heard, name, server }: Wish, undo
   const { url } = await systemd.start()
   await createAdmin(url, admin, name)
 
-  /** It ends as having failed where there is one. */
+  /** The command ends with a code of its own where there is an update, and that is no failure here. */
   const look = () => updater(['--check']).then(done, done)
   let applying: Promise<void> | undefined
   async function apply(): Promise<void> {
