@@ -131,15 +131,12 @@ async function perform({ given, say, world }: Call, { onBegun, place, settings, 
   const { image, update } = settings
   const state = resolve(given.state ?? stateFolderOf({ name: 'update', env: world.env }))
   for (const folder of [state, toldFolder(state)]) requireRoots(folder)
-  const told = { say, ...(onBegun && { onBegun }) }
-  if (image.compatible !== '') {
-    const parts = await partsOf(world, { ...told, settings: update, state })
+  const parts = await partsOf(world, { say, settings: update, state, ...(onBegun && { onBegun }) })
+  if (image.compatible !== '')
     return await outcomeOf(() => tasks[task].image({ ...parts, image, hooks: hooksOf(world, state, update) }))
-  }
   if (place.kind !== 'release') throw new Fault('update_not_ours', sentenceOfPlace(place))
   requireRoots(place.root)
   const { root } = place
-  const parts = await partsOf(world, { ...told, settings: update, state })
   return await outcomeOf(() => tasks[task].release({ ...parts, root, hooks: hooksOf(world, state, update, root) }))
 }
 
