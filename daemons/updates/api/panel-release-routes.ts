@@ -31,6 +31,7 @@ const channel = Type.Enum([...channels])
 const id = Type.String({ pattern: '^[0-9a-f]{32}$' })
 
 const delivery = object({
+  compatible: orNull(Type.String({ description: 'of an image: the kind of board that it is for' })),
   ...{ version: text, fetched_at: orNull(instant), outcome: orNull(Type.Enum([...outcomes])) },
   ...{ reported_at: orNull(instant), step: orNull(text), reason: orNull(text) },
 })
@@ -134,8 +135,8 @@ function inOrder(all: readonly InstallationRecord[]): InstallationRecord[] {
   return [...waiting, ...others]
 }
 
-function hasMet({ compatible, deliveries }: InstallationRecord, release: string): boolean {
-  return deliveries.some(({ version }) => releaseKey({ version, compatible }) === release)
+function hasMet({ deliveries }: InstallationRecord, release: string): boolean {
+  return deliveries.some((one) => releaseKey(one) === release)
 }
 
 function isMeant({ address, id: own, name, version }: InstallationRecord, q: string | undefined): boolean {
@@ -152,7 +153,7 @@ function installationView(record: InstallationRecord, releases: Releases): Stati
     compatible: record.compatible ?? null,
     offered: releases.latestFor(record)?.version ?? null,
     updates: record.deliveries.map((one) => ({
-      ...{ version: one.version, fetched_at: one.fetchedAt, outcome: one.outcome },
+      ...{ version: one.version, compatible: one.compatible ?? null, fetched_at: one.fetchedAt, outcome: one.outcome },
       ...{ reported_at: one.reportedAt, step: one.step, reason: one.reason },
     })),
   }

@@ -14,7 +14,7 @@ import {
   releaseKey,
   type UpdatePackage,
 } from '../core/ports.ts'
-import type { Registry, Report } from '../core/registry/registry.ts'
+import type { Registry, ReleaseName, Report } from '../core/registry/registry.ts'
 import type { Deltas } from '../core/releases/deltas.ts'
 import type { Releases } from '../core/releases/releases.ts'
 import type { Transfers } from '../core/releases/transfers.ts'
@@ -118,13 +118,15 @@ function checkRoute({ deltas, registry, releases, window }: UpdateRouteParts): R
       const installation = registry.require(given, remoteAddress, { version: own, arch, build, channel, compatible })
       const offering = (one: InstallationRecord) => offerTo(one, own, takesDeltas)
       if (said === undefined) return offering(installation)
-      return take(installation, reportsOf(said)).then(() => offering(registry.get(installation.id) ?? installation))
+      return take(installation.id, reportsOf(said, { version: own, compatible })).then(() =>
+        offering(registry.get(installation.id) ?? installation),
+      )
     },
   })
 
-  async function take({ compatible, id }: InstallationRecord, reports: readonly Report[]): Promise<void> {
+  async function take(id: string, reports: readonly Report[]): Promise<void> {
     for (const report of reports) {
-      const key = releaseKey({ version: report.version, compatible })
+      const key = releaseKey(report)
       if (releases.get(key) === undefined || !(await registry.report(id, report))) continue
       if (report.outcome !== 'applied') await releases.judge(key)
     }
@@ -161,13 +163,15 @@ function offerOfDelta({ checksum, filename, from, sizeBytes }: DeltaRecord) {
   return { from, filename, size: sizeBytes, checksum }
 }
 
-function reportsOf(said: Static<typeof facts> | undefined): Report[] {
-  if (said === undefined) return []
+/** @param runs what the installation says that it runs; anything else cannot have been applied */
+function reportsOf(said: Static<typeof facts>, { compatible, version: runs }: ReleaseName): Report[] {
   const { applied, failed, failed_step: step = null, reason = null, rolled_back: rolledBack } = said
+  const of = compatible === undefined ? {} : { compatible }
+  const came = { step, reason, ...of }
   const reports: Report[] = []
-  if (applied !== undefined) reports.push({ version: applied, outcome: 'applied', step: null, reason: null })
-  if (failed !== undefined) reports.push({ version: failed, outcome: 'failed', step, reason })
-  if (rolledBack !== undefined) reports.push({ version: rolledBack, outcome: 'rolled_back', step, reason })
+  if (applied === runs) reports.push({ version: applied, outcome: 'applied', step: null, reason: null, ...of })
+  if (failed !== undefined) reports.push({ version: failed, outcome: 'failed', ...came })
+  if (rolledBack !== undefined) reports.push({ version: rolledBack, outcome: 'rolled_back', ...came })
   return reports
 }
 
@@ -197,7 +201,8 @@ function pullRoute(parts: UpdateRouteParts): Route {
       const asked = compatible === undefined ? others : { ...others, compatible }
       const wanted = body.version ?? releases.latestFor(asked)?.version
       if (wanted === undefined) throw new Fault('no_update', 'There is no update for this installation.')
-      const key = releaseKey({ version: wanted, compatible })
+      const named = { version: wanted, ...(compatible !== undefined && { compatible }) }
+      const key = releaseKey(named)
       const { from } = body
       // Of images there are none.
       const isDelta = from !== undefined && compatible === undefined
@@ -207,7 +212,7 @@ function pullRoute(parts: UpdateRouteParts): Route {
         {
           ...{ ask, files, isOffloaded, transfers },
           receiver: { share: shareOf(remoteAddress), installation: id },
-          onSent: () => registry.fetched(id, wanted),
+          onSent: () => registry.fetched(id, named),
         },
       )
     },

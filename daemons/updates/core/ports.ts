@@ -17,10 +17,12 @@ const channel = Type.Enum([...channels])
 export const outcomes = ['applied', 'rolled_back', 'failed'] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** One version at one installation. */
+/** One release at one installation. */
 const delivery = Type.Object(
   {
     version: text,
+    /** Of an image: the kind of board that it is for. */
+    compatible: Type.Optional(text),
     fetchedAt: orNull(instant),
     outcome: orNull(Type.Enum([...outcomes])),
     reportedAt: orNull(instant),

@@ -34,6 +34,8 @@ export interface Health {
 /** What became of a version at an installation. Instants are epoch ms. */
 export interface Delivery {
   version: string
+  /** Of an image: the kind of board that it is for. */
+  compatible: string | null
   fetched_at: number | null
   outcome: Outcome | null
   reported_at: number | null

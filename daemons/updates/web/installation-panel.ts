@@ -14,7 +14,7 @@ import { Act, icon, lamp, say, toast } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { type Channel, type Installation, type InstallationBody, installationsApi } from './api.ts'
 import * as texts from './texts.ts'
-import { deliveryText, nameOf, shunned, type When } from './words.ts'
+import { deliveryText, nameOf, releaseName, shunned, type When } from './words.ts'
 
 const LOOK_MS = 5000
 
@@ -112,7 +112,7 @@ function deliveries(one: Installation, { again, when }: Around): Child {
     )
   return html`<ul class="came">${one.updates.toReversed().map((each) => {
     const { lit, text } = deliveryText(each, when)
-    return html`<li key=${each.version} data-s=${lit}>${lamp(lit, true)}<span>${text}</span></li>`
+    return html`<li key=${releaseName(each)} data-s=${lit}>${lamp(lit, true)}<span>${text}</span></li>`
   })}</ul>
     ${versions.length > 0 ? html`<div class="in stack"><p class="small soft">${texts.notOfferedAgain(listed(versions))}</p><div class="acts start"><${Act} run=${retry}>${texts.offerAgain}</${Act}></div></div>` : null}`
 }

@@ -120,7 +120,7 @@ function removal(release: Release, again: () => Promise<void>): VNode {
 }
 
 /** Installations that fetched it, and what came of it. */
-function WhoMet({ release: { id, version }, when }: { release: Release; when: When }): VNode {
+function WhoMet({ release: { compatible, id, version }, when }: { release: Release; when: When }): VNode {
   const [list, setList] = useState<InstallationList | null>(null)
   const { again, refused } = useLook(
     async () => setList(await installationsApi.list({ release: id, limit: MOST_MET })),
@@ -132,7 +132,7 @@ function WhoMet({ release: { id, version }, when }: { release: Release; when: Wh
   if (list.total === 0) return say('off', texts.nobodyYet, texts.nobodyYetMeans)
   const rest = list.total - list.installations.length
   return html`<ul class="came">${list.installations.map((one) => {
-    const delivery = one.updates.find((each) => each.version === version)
+    const delivery = one.updates.find((each) => each.version === version && each.compatible === compatible)
     const said = delivery && deliveryText(delivery, when)
     return html`<li key=${one.id} data-s=${said?.lit}>${lamp(said?.lit ?? 'off', true)}<span><a href=${linkTo('installations', one.id)}>${nameOf(one)}</a><span class="under">${said?.text ?? UNKNOWN}</span></span></li>`
   })}</ul>${rest > 0 ? html`<p class="in small faint">${texts.andMore(rest)}</p>` : null}`

@@ -47,14 +47,16 @@ export interface Said {
 }
 
 /** `1.5.0 rolled back 2 h ago: the probe failed`. */
-export function deliveryText({ fetched_at, outcome, reason, reported_at, step, version }: Delivery, when: When): Said {
+export function deliveryText(delivery: Delivery, when: When): Said {
+  const { fetched_at, outcome, reason, reported_at, step } = delivery
+  const name = releaseName(delivery)
   const at = reported_at ?? fetched_at
   const ago = at === null ? '' : agoText(at, when)
   const why = [step === null ? '' : texts.atStep(step), reason === null ? '' : `: ${reason}`].join('')
-  if (outcome === 'applied') return { lit: 'ok', text: texts.applied(version, ago) }
-  if (outcome === 'rolled_back') return { lit: 'fault', text: texts.rolledBack(version, ago) + why }
-  if (outcome === 'failed') return { lit: 'fault', text: texts.failed(version, ago) + why }
-  return { lit: 'busy', text: texts.fetched(version, ago) }
+  if (outcome === 'applied') return { lit: 'ok', text: texts.applied(name, ago) }
+  if (outcome === 'rolled_back') return { lit: 'fault', text: texts.rolledBack(name, ago) + why }
+  if (outcome === 'failed') return { lit: 'fault', text: texts.failed(name, ago) + why }
+  return { lit: 'busy', text: texts.fetched(name, ago) }
 }
 
 /** What came of the last update; undefined if there was none. */
@@ -63,9 +65,9 @@ export function lastUpdate({ updates }: Installation, when: When): Said | undefi
   return last && deliveryText(last, when)
 }
 
-/** Versions that it rolled back from, which it is not offered again. */
+/** Releases that it rolled back from, which it is not offered again. */
 export function shunned({ updates }: Installation): string[] {
-  return updates.filter(({ outcome }) => outcome === 'rolled_back').map(({ version }) => version)
+  return updates.filter(({ outcome }) => outcome === 'rolled_back').map(releaseName)
 }
 
 /** Whether anybody waits. */

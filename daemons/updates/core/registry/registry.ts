@@ -1,7 +1,15 @@
 /** The installations: who is known, who is enabled, when each was seen, and what came of its updates. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import type { Changed, Channel, Delivery, InstallationRecord, Keeper, Outcome } from '../ports.ts'
+import {
+  type Changed,
+  type Channel,
+  type Delivery,
+  type InstallationRecord,
+  type Keeper,
+  type Outcome,
+  releaseKey,
+} from '../ports.ts'
 
 export interface RegistryBounds {
   /** New ids that an address may bring. */
@@ -27,9 +35,11 @@ export interface Sighting {
   compatible?: string | undefined
 }
 
-/** What came of a version. */
-export interface Report {
-  version: string
+/** An update, or an image for a kind of board. */
+export type ReleaseName = Pick<Delivery, 'version' | 'compatible'>
+
+/** What came of a release. */
+export interface Report extends ReleaseName {
   outcome: Outcome
   step: string | null
   reason: string | null
@@ -61,8 +71,9 @@ interface RegistryParts {
 /** Versions remembered of one installation. */
 const MOST_DELIVERIES = 8
 
-/** What was noted of versions at an installation and is not written yet, by version. */
-type Notes = ReadonlyMap<string, Partial<Delivery>>
+/** What was noted of releases at an installation and is not written yet, by their keys. */
+type Notes = ReadonlyMap<string, Note>
+type Note = ReleaseName & Partial<Delivery>
 
 /** All installations. They are in memory; what changes is written together. */
 export class Registry {
@@ -101,22 +112,22 @@ export class Registry {
    * else was seen.
    * @returns false if that was known
    */
-  async report(id: string, { version, outcome, reason, step }: Report): Promise<boolean> {
+  async report(id: string, { outcome, reason, step, ...name }: Report): Promise<boolean> {
     const { deliveries = [] } = this.#all.get(id) ?? {}
-    const last = deliveries.find((one) => one.version === version)
+    const last = deliveries.find((one) => releaseKey(one) === releaseKey(name))
     if (last?.outcome === outcome && last.step === step && last.reason === reason) return false
     const nowAt = this.#parts.clock.epochMs()
     const isOften = deliveries.some(
       ({ reportedAt }) => reportedAt !== null && nowAt - reportedAt < this.#parts.bounds.writeMs,
     )
-    this.#note(id, version, { outcome, step, reason, reportedAt: nowAt })
+    this.#note(id, { ...name, outcome, step, reason, reportedAt: nowAt })
     if (!isOften) await this.#writeInTurn()
     return true
   }
 
-  /** All of a version was sent to it. */
-  fetched(id: string, version: string): void {
-    this.#note(id, version, { fetchedAt: this.#parts.clock.epochMs() })
+  /** All of a release was sent to it. */
+  fetched(id: string, name: ReleaseName): void {
+    this.#note(id, { ...name, fetchedAt: this.#parts.clock.epochMs() })
   }
 
   /** Registered last first. */
@@ -179,8 +190,7 @@ export class Registry {
     return record
   }
 
-  /** @param note of a version */
-  #put(record: InstallationRecord, note?: [version: string, more: Partial<Delivery>]): InstallationRecord {
+  #put(record: InstallationRecord, note?: Note): InstallationRecord {
     this.#set(record)
     const notes = this.#changed.get(record.id) ?? NO_NOTES
     this.#changed.set(record.id, note ? withNote(notes, note) : notes)
@@ -250,9 +260,9 @@ export class Registry {
     )
   }
 
-  #note(id: string, version: string, more: Partial<Delivery>): void {
+  #note(id: string, note: Note): void {
     const record = this.#all.get(id)
-    if (record) this.#put({ ...record, deliveries: noted(record.deliveries, version, more) }, [version, more])
+    if (record) this.#put({ ...record, deliveries: noted(record.deliveries, note) }, note)
   }
 
   #look(): void {
@@ -296,7 +306,7 @@ export class Registry {
       await this.#parts.keeper.saveInstallations({ changed, removed })
     } catch (fault) {
       for (const [id, notes] of taken)
-        this.#changed.set(id, [...(this.#changed.get(id) ?? NO_NOTES)].reduce(withNote, notes))
+        this.#changed.set(id, [...(this.#changed.get(id) ?? NO_NOTES).values()].reduce(withNote, notes))
       throw fault
     }
   }
@@ -304,19 +314,20 @@ export class Registry {
 
 const NO_NOTES: Notes = new Map()
 
-function withNote(notes: Notes, [version, more]: [version: string, more: Partial<Delivery>]): Notes {
-  return new Map(notes).set(version, { ...notes.get(version), ...more })
+function withNote(notes: Notes, note: Note): Notes {
+  const key = releaseKey(note)
+  return new Map(notes).set(key, { ...notes.get(key), ...note })
 }
 
-/** What is known of versions, and one thing more; the oldest that nobody has to remember makes room. */
-function noted(deliveries: readonly Delivery[], version: string, more: Partial<Delivery>): Delivery[] {
-  const known = deliveries.find((one) => one.version === version)
+/** What is known of releases, and one thing more; the oldest that nobody has to remember makes room. */
+function noted(deliveries: readonly Delivery[], note: Note): Delivery[] {
+  const known = deliveries.find((one) => releaseKey(one) === releaseKey(note))
   const others = deliveries.filter((one) => one !== known)
   if (others.length >= MOST_DELIVERIES) {
     const spare = others.findIndex(({ outcome }) => outcome !== 'rolled_back')
     others.splice(Math.max(0, spare), 1)
   }
-  return [...others, { ...(known ?? newDelivery(version)), ...more }]
+  return [...others, { ...(known ?? NOTHING_YET), ...note }]
 }
 
 /** What was decided is as the store has it, what was seen as the later one has it, and what was noted here is added. */
@@ -326,7 +337,7 @@ function merged(stored: InstallationRecord, own: InstallationRecord, notes: Note
   return {
     ...others,
     ...{ address, arch, askedChannel, build, seenAt, version, ...(compatible !== undefined && { compatible }) },
-    deliveries: [...notes].reduce((known, [of, more]) => noted(known, of, more), stored.deliveries),
+    deliveries: [...notes.values()].reduce<readonly Delivery[]>(noted, stored.deliveries).slice(),
   }
 }
 
@@ -350,13 +361,11 @@ function seen(
 ): InstallationRecord {
   const { arch, build, channel, compatible, version } = says
   if (version === undefined) return { ...record, seenAt: nowAt, address }
-  const { compatible: before, ...others } = record
+  const { compatible: _, ...others } = record
   return {
     ...others,
     ...{ seenAt: nowAt, address, version, build: build ?? null, arch: arch ?? null, askedChannel: channel ?? null },
     ...(compatible !== undefined && { compatible }),
-    // A version of another kind is another release: what came of it says nothing of this one.
-    ...(compatible !== before && { deliveries: [] }),
   }
 }
 
@@ -371,9 +380,7 @@ function changedBy(record: InstallationRecord, wish: InstallationChange): Instal
   }
 }
 
-function newDelivery(version: string): Delivery {
-  return { version, fetchedAt: null, outcome: null, reportedAt: null, step: null, reason: null }
-}
+const NOTHING_YET = { fetchedAt: null, outcome: null, reportedAt: null, step: null, reason: null }
 
 const HOUR_MS = 3_600_000
 

@@ -1,6 +1,6 @@
 /** Which release an installation is offered. */
 import { compareVersions } from '#kit/pure/version.ts'
-import type { InstallationRecord, ReleaseRecord } from '../ports.ts'
+import { type InstallationRecord, type ReleaseRecord, releaseKey } from '../ports.ts'
 
 /**
  * The highest release for an installation, whether or not it has it already.
@@ -29,7 +29,7 @@ function isFor(release: ReleaseRecord, installation: InstallationRecord): boolea
   if (release.arch !== null && arch !== null && release.arch !== arch) return false
   if (release.minFrom !== null && version !== null && compareVersions(version, release.minFrom) < 0) return false
   // Else it would install, fall back and install again for ever.
-  if (deliveries.some((one) => one.version === release.version && one.outcome === 'rolled_back')) return false
+  if (deliveries.some((one) => one.outcome === 'rolled_back' && releaseKey(one) === releaseKey(release))) return false
   return release.percent >= 100 || placeOf(release.version, id) < release.percent
 }
 

@@ -118,11 +118,12 @@ export class Releases {
   /**
    * Files what was published.
    * @returns whether it is new: the same bytes may be published again
-   * @throws Fault `release_exists` for other bytes, `too_many_releases`, `file_lost`
+   * @throws Fault `bad_upload` for a kind of board that differs by case alone, `release_exists` for other bytes, `too_many_releases`, `file_lost`
    */
   publish(published: Published): Promise<boolean> {
     return this.#parts.keeper.inTurn(async () => {
       const claim = published.claim()
+      this.#refuseOtherCase(published.compatible)
       const known = this.#all.get(releaseKey(published))
       const before = known && known.state !== 'deleted' ? known : undefined
       const next = filed(before ?? newRelease(published, this.#parts.clock.epochMs()), published)
@@ -130,6 +131,18 @@ export class Releases {
       await this.#save([next], known ? [] : this.#forgotten(), claim)
       return true
     })
+  }
+
+  /** Boards of `panel` would never see an image for `Panel`. @throws Fault `bad_upload` */
+  #refuseOtherCase(compatible: string | undefined): void {
+    const isOtherCase = (one: string | undefined) =>
+      one !== compatible && one?.toLowerCase() === compatible?.toLowerCase()
+    const other = this.list().find((one) => isOtherCase(one.compatible))?.compatible
+    if (compatible === undefined || other === undefined) return
+    throw new Fault(
+      'bad_upload',
+      `The image is for boards of the kind ${compatible}, and others are published for ${other}.`,
+    )
   }
 
   /** @throws Fault `unknown_release`, `release_state` */
@@ -159,9 +172,10 @@ export class Releases {
   /** What became of every release that an installation remembers. */
   counts(): ReadonlyMap<string, ReleaseCounts> {
     const found = new Map<string, ReleaseCounts>()
-    for (const { compatible, deliveries } of this.#parts.installations())
-      for (const { fetchedAt, outcome, reportedAt, version } of deliveries) {
-        const key = releaseKey({ version, compatible })
+    for (const { deliveries } of this.#parts.installations())
+      for (const delivery of deliveries) {
+        const { fetchedAt, outcome, reportedAt } = delivery
+        const key = releaseKey(delivery)
         const one = found.get(key) ?? { fetched: 0, applied: 0, failed: 0 }
         found.set(key, one)
         if (fetchedAt !== null) one.fetched++

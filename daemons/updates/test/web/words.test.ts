@@ -23,7 +23,15 @@ const HOUR_MS = 60 * MINUTE_MS
 const when = { nowMs: NOW, zone: 'Europe/Amsterdam' }
 
 const delivery = (more: Partial<Delivery>): Delivery => ({
-  ...{ version: '1.5.0', fetched_at: null, outcome: null, reported_at: null, step: null, reason: null },
+  ...{
+    version: '1.5.0',
+    compatible: null,
+    fetched_at: null,
+    outcome: null,
+    reported_at: null,
+    step: null,
+    reason: null,
+  },
   ...more,
 })
 

@@ -146,7 +146,7 @@ t.test('what another daemon decided counts, and what was seen and reported here 
   const id = 'a'.repeat(32)
   const { registry, written } = registryOf({}, [installation({ seenAt: 1, address: '10.0.0.1' })])
   registry.require(id, '10.0.0.9', { version: '1.1.0' })
-  registry.fetched(id, '1.2.0')
+  registry.fetched(id, { version: '1.2.0' })
   const theirs = {
     ...{ version: '1.1.0', fetchedAt: 5, outcome: 'rolled_back' as const, reportedAt: 6, step: null, reason: null },
   }
@@ -171,7 +171,7 @@ t.test('versions that another daemon offers again stay so, though more was fetch
     ...{ version: '1.1.0', fetchedAt: 5, outcome: 'rolled_back' as const, reportedAt: 6, step: null, reason: null },
   }
   const { registry } = registryOf({}, [installation({ deliveries: [back] })])
-  registry.fetched(id, '1.1.0')
+  registry.fetched(id, { version: '1.1.0' })
   registry.follow({ changed: [installation({ deliveries: [] })], removed: [] })
   t.match(registry.get(id)?.deliveries, [{ version: '1.1.0', outcome: null }])
 })

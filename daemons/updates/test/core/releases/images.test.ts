@@ -1,5 +1,6 @@
 /** Images are releases of their own: whatever is done to one changes nothing for other boards, and nothing for updates. */
 import t from 'tap'
+import type { InstallationRecord } from '../../../core/ports.ts'
 import { installation, registryOf, release, releasesOf } from '../records.ts'
 
 const image = (version: string, compatible: string, more: Parameters<typeof release>[1] = {}) =>
@@ -60,7 +61,15 @@ t.test('one that is held, withdrawn or deleted keeps nobody of another kind from
 })
 
 t.test('failures of boards of one kind halt the image for these alone', async (t) => {
-  const failed = { version: '1.4.0', fetchedAt: 1, outcome: 'failed' as const, reportedAt: 2, step: null, reason: null }
+  const failed = {
+    version: '1.4.0',
+    compatible: 'panel',
+    fetchedAt: 1,
+    outcome: 'failed' as const,
+    reportedAt: 2,
+    step: null,
+    reason: null,
+  }
   const { halted, releases } = releasesOf([release('1.4.0'), image('1.4.0', 'panel'), image('1.4.0', 'beamer')], {
     rollout: { haltPercent: 50, haltReports: 1 },
     installations: [installation({ compatible: 'panel', deliveries: [failed] })],
@@ -71,16 +80,46 @@ t.test('failures of boards of one kind halt the image for these alone', async (t
   t.equal(releases.latestFor(installation())?.version, '1.4.0')
 })
 
-t.test('what came of updates is forgotten once an installation takes images', async (t) => {
-  const { registry } = registryOf()
-  const id = 'b'.repeat(32)
-  t.throws(() => registry.require(id, '10.0.0.1', { version: '1.0.0' }), { code: 'unauthorized' })
-  await registry.change([id], { enabled: true })
-  await registry.report(id, { version: '1.1.0', outcome: 'rolled_back', step: null, reason: null })
-  const says = { version: '1.0.0', compatible: 'panel' }
-  t.match(registry.require(id, '10.0.0.1', says), { compatible: 'panel', deliveries: [] })
-  await registry.report(id, { version: '1.1.0', outcome: 'applied', step: null, reason: null })
-  t.match(registry.require(id, '10.0.0.1', says), { deliveries: [{ outcome: 'applied' }] }, 'and keeps what it says')
-  t.match(registry.require(id, '10.0.0.1'), { compatible: 'panel' }, 'a download says nothing of itself')
-  t.notOk('compatible' in registry.require(id, '10.0.0.1', { version: '1.0.0' }))
-})
+t.test(
+  'what came of an update says nothing of the image of its version, and outlives a change of the kind',
+  async (t) => {
+    const { registry } = registryOf()
+    const { releases } = releasesOf([release('1.1.0'), image('1.1.0', 'panel')])
+    const offered = (one: InstallationRecord) => releases.latestFor(one)?.compatible ?? releases.latestFor(one)?.version
+    const id = 'b'.repeat(32)
+    t.throws(() => registry.require(id, '10.0.0.1', { version: '1.0.0' }), { code: 'unauthorized' })
+    await registry.change([id], { enabled: true })
+    await registry.report(id, { version: '1.1.0', outcome: 'rolled_back', step: null, reason: null })
+    const says = { version: '1.0.0', compatible: 'panel' }
+    const board = registry.require(id, '10.0.0.1', says)
+    t.match(board, { compatible: 'panel', deliveries: [{ outcome: 'rolled_back', compatible: undefined }] })
+    t.equal(offered(board), 'panel')
+    await registry.report(id, { version: '1.1.0', compatible: 'panel', outcome: 'applied', step: null, reason: null })
+    t.match(registry.require(id, '10.0.0.1', says), {
+      deliveries: [{ outcome: 'rolled_back' }, { outcome: 'applied', compatible: 'panel' }],
+    })
+    t.match(registry.require(id, '10.0.0.1'), { compatible: 'panel' }, 'a download says nothing of itself')
+    const again = registry.require(id, '10.0.0.1', { version: '1.0.0' })
+    t.notOk('compatible' in again)
+    t.equal(offered(again), undefined, 'it is not sent into the version that it fell back from')
+  },
+)
+
+t.test(
+  'an image for a kind of board that is another by case alone is refused: its boards would never see it',
+  async (t) => {
+    const { releases } = releasesOf([image('1.4.0', 'panel')])
+    const update = { ...image('1.5.0', 'Panel').update, publishedAt: 1 } as NonNullable<
+      ReturnType<typeof image>['update']
+    >
+    const published = (compatible: string) => ({
+      version: '1.5.0',
+      compatible,
+      update,
+      signed: undefined,
+      claim: () => 'x',
+    })
+    await t.rejects(releases.publish(published('Panel')), { code: 'bad_upload', message: /Panel.*panel/ })
+    t.equal(await releases.publish(published('panel')), true)
+  },
+)
