@@ -20,7 +20,7 @@ const sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' })
 const version = Type.Refine(Type.String({ maxLength: 64 }), isVersion)
 
 /** A kind of board, as firmware images name it. */
-export const compatibleName = Type.String({ pattern: '^[A-Za-z0-9._-]{1,64}$' })
+export const compatibleName = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' })
 
 const record = Type.Object(
   {

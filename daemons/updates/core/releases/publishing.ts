@@ -149,9 +149,14 @@ export function createPublishing(parts: PublishingParts): Publishing {
     async receiveDelta(bytes, lengthBytes, wish) {
       const { from, version } = wish
       const upload: Upload = { kind: 'delta', version, compatible: undefined, ...begun(lengthBytes) }
+      const update = deltas.requirePlace(from, version)
       return await receive(bytes, upload, {
-        encryptionKey: deltas.requirePlace(from, version).encryptionKey,
-        check: (kept) => checkAnnounced(kept, wish),
+        encryptionKey: update.encryptionKey,
+        check(kept) {
+          checkAnnounced(kept, wish)
+          if (kept.sizeBytes < update.sizeBytes) return
+          throw new Fault('bad_upload', 'The delta is not smaller than its update: nobody would fetch it.')
+        },
         file: (kept, claim) => publishDelta(parts, wish, { kept, claim }),
       })
     },
