@@ -280,7 +280,7 @@ async function images(t: Test, { audit, ids, key = '', page, server, visit }: St
   await page.locator('tr', { hasText: 'for beamer' }).getByText('Offered').waitFor()
   await page.locator('tr', { hasText: 'for panel' }).getByRole('link').click()
   await page.getByRole('heading', { name: '1.5.0 for panel' }).waitFor()
-  await page.getByText(/1\.5\.0 not applied just now, at install: no slot/).waitFor()
+  await page.getByText(/1\.5\.0 for panel not applied just now, at install: no slot/).waitFor()
   await page.getByText('panel-1.5.0.img.enc').waitFor()
   await audit(t, 'update-image')
   await page.getByRole('button', { name: 'Withdraw' }).click()
