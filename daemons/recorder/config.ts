@@ -327,6 +327,14 @@ const storage = Type.Object(
       unit: 'ms',
       description: 'how often each disk is looked at: whether it is there, the right one, can be written, and has room',
     }),
+    prove_s: Type.Integer({
+      default: 600,
+      minimum: 1,
+      maximum: 86_400,
+      unit: 's',
+      description:
+        'how often a disk that nothing is recorded on is written, to see that it can be; at other looks it is read, since writes wear it',
+    }),
     stuck_ms: Type.Integer({
       default: 2000,
       minimum: 200,

@@ -50,6 +50,7 @@ export function footageOf(
     ...{ folder: indexFolderOf({ stateFolder }), stateFolder, folders: book.folders(), clock },
     limits: {
       ...{ flushMs: storage.flush_s * 1000, lookMs: storage.look_ms, stuckMs: storage.stuck_ms },
+      proveMs: storage.prove_s * 1000,
       ...{ queueBytes: storage.queue_bytes, totalQueueBytes: storage.queue_total_bytes },
     },
     keeping: {

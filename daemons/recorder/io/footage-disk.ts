@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { open, realpath, stat, statfs } from 'node:fs/promises'
+import { type FileHandle, open, realpath, stat, statfs } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Clock, type Timer, wait } from '#kit/clock.ts'
 import type { Fault } from '#kit/pure/fault.ts'
@@ -30,8 +30,8 @@ export interface FolderWish {
 interface DiskParts extends FolderWish {
   clock: Clock
   stateFolder: string
-  /** Keys `storage.look_ms` and `storage.stuck_ms`. */
-  limits: { lookMs: number; stuckMs: number }
+  /** Keys `storage.look_ms`, `storage.stuck_ms` and `storage.prove_s`. */
+  limits: { lookMs: number; stuckMs: number; proveMs: number }
   /** Whether another folder has this disk already. */
   isTaken(id: string): boolean
   /** Its marker was read or written for the first time. Rejects if that cannot be kept. */
@@ -56,6 +56,7 @@ export class FootageDisk {
   #looks: Timer | undefined
   #look: Promise<void> | undefined
   #lastDoneMs = 0
+  #isWorking = false
   #syncedMs = Number.NEGATIVE_INFINITY
   #restsUntilMs = 0
 
@@ -100,12 +101,14 @@ export class FootageDisk {
   /** Does one thing after the other. What fails is a fault of the disk; it is thrown too. */
   work<Result>(task: () => Promise<Result>): Promise<Result> {
     return this.#turn(async () => {
+      this.#isWorking = true
       try {
         return await task()
       } catch (error) {
         this.#failed(error)
         throw error
       } finally {
+        this.#isWorking = false
         this.#lastDoneMs = this.#parts.clock.monotonicMs()
       }
     })
@@ -159,7 +162,12 @@ export class FootageDisk {
     this.#size = { sizeBytes: blocks * bsize, freeBytes: bavail * bsize }
     const nowMs = clock.monotonicMs()
     if (nowMs < this.#restsUntilMs) return undefined
-    if (nowMs - this.#syncedMs >= limits.lookMs) await writeProbe(this.folder)
+    const isProven = (this.#state === 'here' || this.#state === 'full') && nowMs - this.#syncedMs < limits.proveMs
+    // Cards wear: what was written lately is only read, unless what is being written now may hang.
+    if (!isProven || this.#isWorking || !(await readThrough(this.folder))) {
+      await writeProbe(this.folder)
+      this.#syncedMs = nowMs
+    }
     return eventOfRoom(this.#size.freeBytes, this.#size.sizeBytes)
   }
 
@@ -229,7 +237,7 @@ export async function readMarker(folder: string): Promise<string | undefined> {
   }
 }
 
-/** A disk that is gone answers from memory as long as nothing is written through. */
+/** Proves that the disk takes a write. */
 async function writeProbe(folder: string): Promise<void> {
   const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants
   const handle = await open(join(folder, PROBE_FILE), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600)
@@ -239,6 +247,46 @@ async function writeProbe(folder: string): Promise<void> {
   } finally {
     await handle.close()
   }
+}
+
+/** Alignment that every disk takes. @source open(2): O_DIRECT */
+const BLOCK_BYTES = 4096
+/** Node's memory lies at multiples of it, and does not say at which. */
+const MEMORY_STEP = 16
+const block = { memory: Buffer.allocUnsafeSlow(2 * BLOCK_BYTES), at: 0 }
+
+/**
+ * Reads the probe from the disk itself, past what is kept in memory, and sees that the disk may be written.
+ * @returns false where that cannot be told without a write
+ * @throws what the disk says: EIO if it is gone, EROFS if it is read-only
+ */
+async function readThrough(folder: string): Promise<boolean> {
+  const { O_DIRECT, O_NOFOLLOW, O_NONBLOCK, O_RDWR } = constants
+  try {
+    const handle = await open(join(folder, PROBE_FILE), O_RDWR | O_DIRECT | O_NOFOLLOW | O_NONBLOCK)
+    try {
+      return await readAligned(handle)
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EINVAL' || code === 'ENOENT') return false
+    throw error
+  }
+}
+
+/** @returns false if no part of the memory will do */
+async function readAligned(handle: FileHandle): Promise<boolean> {
+  for (let tries = 0; tries < BLOCK_BYTES / MEMORY_STEP; tries++) {
+    try {
+      return (await handle.read(block.memory, block.at, BLOCK_BYTES, 0)).bytesRead > 0
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error
+      block.at = (block.at + MEMORY_STEP) % BLOCK_BYTES
+    }
+  }
+  return false
 }
 
 /** A folder with its links resolved, as far as it is there. */

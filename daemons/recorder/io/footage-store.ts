@@ -18,6 +18,7 @@ export interface StoreLimits {
   totalQueueBytes: number
   lookMs: number
   stuckMs: number
+  proveMs: number
 }
 
 /** What is removed, and what is not. */

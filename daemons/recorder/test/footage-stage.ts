@@ -40,7 +40,7 @@ export interface FootageStage {
 }
 
 const limits: StoreLimits = {
-  ...{ flushMs: 5000, queueBytes: 1e6, totalQueueBytes: 2e6, lookMs: 2000, stuckMs: 2500 },
+  ...{ flushMs: 5000, queueBytes: 1e6, totalQueueBytes: 2e6, lookMs: 2000, stuckMs: 2500, proveMs: 5000 },
 }
 const keeping: Keeping = {
   ...{ keepMs: () => 1e12, keepBytes: () => 1e12, freeBytes: () => 0, isHeld: () => false },

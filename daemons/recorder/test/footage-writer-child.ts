@@ -23,7 +23,14 @@ let waiting: { group: string; taken(): void } | undefined
 const footage = await openFootage({
   ...{ folder: join(root, 'index'), stateFolder: root, clock: systemClock },
   folders: [{ folder: join(root, 'disk'), isOwn: true, id: undefined }],
-  limits: { flushMs: Number(flush), queueBytes: 8e6, totalQueueBytes: 16e6, lookMs: 60_000, stuckMs: 60_000 },
+  limits: {
+    flushMs: Number(flush),
+    queueBytes: 8e6,
+    totalQueueBytes: 16e6,
+    lookMs: 60_000,
+    stuckMs: 60_000,
+    proveMs: 60_000,
+  },
   keeping: { keepMs: () => 1e12, keepBytes: () => 1e12, freeBytes: () => 0, isHeld: () => false },
   onKnown: async () => {},
   onDisk({ fault }) {

@@ -1,6 +1,6 @@
 /** Footage on real disks that fill up, hang, are pulled, are read-only, or are other ones. */
 import { execFileSync } from 'node:child_process'
-import { globSync } from 'node:fs'
+import { globSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type LoopDisk, loopDisk, noLoopDisks } from '#kit/test/loop-disk.ts'
@@ -18,13 +18,20 @@ import {
 } from '../footage-stage.ts'
 
 /** Two disks, and a folder of each. */
-async function twoDisks(t: Test, megabytes = [24, 24]): Promise<{ stage: FootageStage; disks: [LoopDisk, LoopDisk] }> {
+async function twoDisks(
+  t: Test,
+  megabytes = [24, 24],
+  limits: { proveMs?: number } = {},
+): Promise<{ stage: FootageStage; disks: [LoopDisk, LoopDisk] }> {
   const root = stateFolderOf(t)
   const disks = megabytes.map((size, at) => loopDisk(t, root, `disk${at}`, size)) as [LoopDisk, LoopDisk]
   const folders = disks.map(({ folder }) => ({ folder: join(folder, 'footage'), isOwn: true }))
-  const stage = await openStage(t, { root, folders })
+  const stage = await openStage(t, { root, folders, limits })
   return { stage, disks }
 }
+
+/** Longer than a test: a disk is written once, and only read then. */
+const NEVER_MS = 86_400_000
 
 const stateOf = ({ footage }: FootageStage, at: number) => footage.disks()[at]?.state
 const filesBelow = (folder: string) => globSync(`${folder}/footage/*/*/*.mp4`).length
@@ -97,7 +104,7 @@ t.test(
   'a disk that becomes read-only is left, and taken again once it can be written',
   { skip: noLoopDisks },
   async (t) => {
-    const { disks, stage } = await twoDisks(t)
+    const { disks, stage } = await twoDisks(t, [24, 24], { proveMs: NEVER_MS })
     execFileSync('mount', ['-o', 'remount,ro', disks[0].folder])
     await looked(stage, () => stateOf(stage, 0) === 'failing')
     t.match(stage.footage.disks()[0]?.fault, { code: 'disk_failing', message: /read-only/ })
@@ -151,7 +158,7 @@ t.test(
   'a disk that is pulled fails, what waited is counted as lost, and the others go on',
   { skip: noLoopDisks },
   async (t) => {
-    const { disks, stage } = await twoDisks(t, [40, 24])
+    const { disks, stage } = await twoDisks(t, [40, 24], { proveMs: NEVER_MS })
     record(stage, 'aa', START, 2)
     await settled(() => spansOf(stage)[0]?.endAt === START + 2000)
     disks[0].pull()
@@ -183,6 +190,23 @@ t.test(
     execFileSync('mount', ['--bind', second.folder, first.folder])
     t.teardown(() => execFileSync('umount', ['--lazy', first.folder]))
     await looked(stage, () => stateOf(stage, 0) === 'foreign')
+    await stage.footage.close()
+  },
+)
+
+t.test(
+  'a disk that nothing is recorded on is read, and written once in storage.prove_s: cards wear',
+  { skip: noLoopDisks },
+  async (t) => {
+    const { disks, stage } = await twoDisks(t, [24, 24], { proveMs: 600_000 })
+    const writtenAt = () => statSync(join(disks[0].folder, 'footage/plantroom-probe'), { bigint: true }).mtimeNs
+    const before = writtenAt()
+    let looks = 0
+    await looked(stage, () => ++looks > 300)
+    t.equal(writtenAt(), before, 'after half a minute of looks')
+    t.equal(stateOf(stage, 0), 'here')
+    await looked(stage, () => writtenAt() !== before)
+    t.equal(stateOf(stage, 0), 'here')
     await stage.footage.close()
   },
 )
