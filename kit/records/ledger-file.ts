@@ -23,6 +23,11 @@ interface FileParts {
   entries: number
   /** Wait between two writes; doubles while the disk refuses. */
   saveMs: number
+  /**
+   * While entries of the file change again and again, as those of a loose plug do, their writes come ever more seldom, down
+   * to this wait: each costs a card a block. A new entry never waits for it.
+   */
+  saveMostMs: number
 }
 
 interface FileHooks {
@@ -33,19 +38,23 @@ interface FileHooks {
 }
 
 /** @returns the entries as read, and what writes their changes soon after */
-export function openLedgerFile({ folder, clock, log, entries: most, saveMs }: FileParts, { all, onDisk }: FileHooks) {
+export function openLedgerFile(
+  { folder, clock, log, entries: most, saveMs, saveMostMs }: FileParts,
+  { all, onDisk }: FileHooks,
+) {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, LEDGER_FILE)
   const read = readLines(path, 'ledger', log)
   const entries = entriesOf(read, path, log)
   let begunAt = begunIn(read[0]) ?? Math.min(clock.epochMs(), ...entries.map(({ since }) => since))
-  const waits = new Backoff({ firstMs: Math.max(1, saveMs), maxMs: Math.max(saveMs, RETRY_MAX_MS) })
   const dirty = new Map<number, LedgerEntry>()
+  let newestInFile = Math.max(0, ...entries.map(({ id }) => id))
   /** 0 if the file has to be written whole, with its first line. */
   let linesInFile = begunIn(read[0]) === undefined ? 0 : read.length
   let isFailing = false
   let writing: Promise<void> | undefined
-  let timer: Timer | undefined
+  // Changes of one turn of the event loop share one write and one fsync.
+  const pace = paceOf({ clock, saveMs, saveMostMs }, () => (writing ??= Promise.resolve().then(writeAll)))
 
   async function writeAll(): Promise<void> {
     const batch = [...dirty.values()]
@@ -60,9 +69,9 @@ export function openLedgerFile({ folder, clock, log, entries: most, saveMs }: Fi
         await appendLines(path, linesOf(batch))
         linesInFile += batch.length
       }
+      newestInFile = Math.max(newestInFile, ...batch.map(({ id }) => id))
       if (isFailing) onDisk(undefined)
       isFailing = false
-      waits.reset()
     } catch (fault) {
       linesInFile = 0
       if (!isFailing) log.error('ledger cannot be written, entries are kept in memory', { file: path, fault })
@@ -70,15 +79,13 @@ export function openLedgerFile({ folder, clock, log, entries: most, saveMs }: Fi
       onDisk(fault)
     }
     writing = undefined
-    timer = clock.after(isFailing ? waits.next() : saveMs, () => {
-      timer = undefined
-      if (dirty.size > 0 || isFailing) start()
-    })
+    pace.wrote(isFailing)
+    plan()
   }
 
-  function start(): void {
-    // Changes of one turn of the event loop share one write and one fsync.
-    writing ??= Promise.resolve().then(writeAll)
+  function plan(): void {
+    if (writing || (dirty.size === 0 && !isFailing)) return
+    pace.plan(isFailing || [...dirty.keys()].some((id) => id > newestInFile))
   }
 
   return {
@@ -89,13 +96,49 @@ export function openLedgerFile({ folder, clock, log, entries: most, saveMs }: Fi
       begunAt = Math.max(begunAt, until)
     },
     write(entry: LedgerEntry): void {
+      const isKnown = dirty.has(entry.id)
       dirty.set(entry.id, entry)
-      if (!timer) start()
+      // What waits already is planned; else a storm would look through all that waits at each of its changes.
+      if (!isKnown) plan()
     },
     async close(): Promise<void> {
       await writing
       if (dirty.size > 0) await writeAll()
-      timer?.cancel()
+      pace.cancel()
+    },
+  }
+}
+
+/** When `write` is called next. */
+function paceOf({ clock, saveMs, saveMostMs }: Pick<FileParts, 'clock' | 'saveMs' | 'saveMostMs'>, write: () => void) {
+  const mostMs = Math.max(saveMs, saveMostMs)
+  const refused = new Backoff({ firstMs: Math.max(1, saveMs), maxMs: Math.max(saveMs, RETRY_MAX_MS) })
+  const calm = new Backoff({ firstMs: saveMs, maxMs: mostMs })
+  let wroteMs = Number.NEGATIVE_INFINITY
+  /** Waits after that write, of a new entry and of one that is in the file. */
+  let waits = { newMs: 0, knownMs: 0 }
+  let timer: Timer | undefined
+  const cancel = () => {
+    timer?.cancel()
+    timer = undefined
+  }
+  return {
+    cancel,
+    /** @param isUrgent an entry is new, or the disk refused */
+    plan(isUrgent: boolean): void {
+      const sinceMs = clock.monotonicMs() - wroteMs
+      // The first change after a pause waits for nothing.
+      if (sinceMs >= mostMs) calm.reset()
+      const waitMs = (isUrgent ? waits.newMs : waits.knownMs) - sinceMs
+      cancel()
+      if (waitMs <= 0) write()
+      else timer = clock.after(waitMs, write)
+    },
+    wrote(isFailing: boolean): void {
+      wroteMs = clock.monotonicMs()
+      if (!isFailing) refused.reset()
+      const newMs = isFailing ? refused.next() : saveMs
+      waits = { newMs, knownMs: isFailing ? newMs : calm.next() }
     },
   }
 }

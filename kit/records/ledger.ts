@@ -66,6 +66,11 @@ export function ledgerTable() {
         'time after a start in which a condition of the run before continues if it is seen again; else it ended with the restart',
       ),
       save_ms: milliseconds(2000, 600_000, 'wait between two writes to the disk; what changes meanwhile shares one'),
+      save_most_ms: milliseconds(
+        60_000,
+        600_000,
+        'what is written already and changes again and again is written ever more seldom, down to this wait: writes wear a card',
+      ),
       tell_ms: milliseconds(250, 60_000, 'how soon after a change open pages are told'),
       log_lines: Type.Integer({
         default: 60,
@@ -145,14 +150,14 @@ export class Ledger implements Conditions {
 
   /** @throws Fault `store_unreadable` */
   constructor({ folder, clock, log, config, step = () => 1 }: LedgerParts) {
-    const { entries, log_lines: lines, save_ms: saveMs } = config
+    const { entries, log_lines: lines, save_ms: saveMs, save_most_ms: saveMostMs } = config
     this.#clock = clock
     this.#step = step
     this.#config = config
     this.#lines = createLineBudget(clock, log, lines)
     this.#prunedMs = clock.monotonicMs()
     this.#file = openLedgerFile(
-      { folder, clock, log, entries, saveMs },
+      { folder, clock, log, entries, saveMs, saveMostMs },
       {
         all: () => Array.from(this.#held.values(), (one) => this.#current(one)),
         onDisk: (fault) => reportDisk(this, LEDGER_FILE, fault),

@@ -3,7 +3,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { fakeClock } from '#kit/clock-fake.ts'
+import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { createLog, silentLog } from '#kit/log.ts'
 import { houseRows } from '#kit/pure/memory-plan.ts'
 import { Ledger, type LedgerEvent, type LedgerState, ledgerStateTable } from '#kit/records/ledger.ts'
@@ -19,6 +19,7 @@ const limits = {
   hold_ms: HOLD_MS,
   resume_ms: RESUME_MS,
   save_ms: 1000,
+  save_most_ms: 60_000,
   tell_ms: 250,
   log_lines: 60,
 }
@@ -284,6 +285,41 @@ t.test('changes within save_ms share one write', async (t) => {
   t.match(open().list(all), [{ where: '/dev/ttyS1', count: 20 }, { where: '/dev/ttyS0' }])
 })
 
+t.test('what changes again and again is written ever more seldom, and a new entry at once', async (t) => {
+  const { clock, file, open } = ledgerIn(t, { hold_ms: 86_400_000 })
+  const ledger = open()
+  const written = () => readFileSync(file, 'utf8').split('\n').length - 1
+  ledger.raise(lost())
+  await until(() => written() === 2)
+  /** Seconds of a plug that is loose. @returns lines that it cost */
+  async function flap(seconds: number): Promise<number> {
+    const before = written()
+    for (let second = 0; second < seconds; second++) {
+      ledger.clear('line_absent', '/dev/ttyS0')
+      ledger.raise(lost())
+      await paused(clock, 1)
+    }
+    return written() - before
+  }
+  t.ok((await flap(300)) <= 11, 'after 1, 2, 4 s and so on')
+  const hour = await flap(600)
+  t.ok(hour >= 8 && hour <= 11, `once a minute, ${hour} in ten minutes`)
+  const before = written()
+  ledger.raise(lost('/dev/ttyS1'))
+  await until(
+    () => written() > before,
+    () => clock.run(100),
+  )
+  t.ok(clock.epochMs() <= START + 901_100, 'the new one waited for save_ms at most')
+  await paused(clock, 200)
+  t.ok((await flap(30)) >= 4, 'after a pause it is told soon again')
+  await ledger.close()
+  t.match(open().list(all), [
+    { where: '/dev/ttyS1', count: 1 },
+    { where: '/dev/ttyS0', count: 931 },
+  ])
+})
+
 t.test('a torn tail, a line of anything and a missing head are survived', async (t) => {
   const { file, lines, open } = ledgerIn(t)
   const first = open()
@@ -352,6 +388,14 @@ t.test('each state goes where the table says', (t) => {
 })
 
 /** Waits for work of the disk. */
+/** Lets seconds pass, while the disk has its time. */
+async function paused(clock: FakeClock, seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second++) {
+    await clock.run(1000)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+}
+
 async function until(isSo: () => boolean, meanwhile: () => Promise<void> = async () => {}): Promise<void> {
   const isNow = () => {
     try {

@@ -30,6 +30,7 @@ t.test('a device away for a day and back', { timeout: 120_000 }, async (t) => {
     hold_ms: 60_000,
     resume_ms: 1000,
     save_ms: 2000,
+    save_most_ms: 60_000,
     tell_ms: 250,
     log_lines: 60,
   }
