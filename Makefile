@@ -155,6 +155,10 @@ bench-updates: build ## the update server against nginx, with 100,000 installati
 bench-siege: build ## all three daemons attacked at once for half an hour while an operator works; results in docs/bench
 	@node scripts/bench/siege.ts
 
+.PHONY: wear
+wear: build ## what each daemon writes to its card in a day, idle and busy, six minutes
+	@node scripts/bench/wear.ts
+
 .PHONY: system-test
 system-test: deb ## boots the units for real in a container of Debian trixie (needs root)
 	@scripts/apt-setup.sh system-test
