@@ -374,11 +374,12 @@ function silent(url: string, cause: unknown): Fault {
   )
 }
 
+/** Whoever knows the whole id can ask as this installation, and anybody may read what is told: its first digits do. */
 function refused(status: number, text: string, id: string): Fault {
   if (status === 401)
     return new Fault(
       'update_server_refused',
-      `the update server does not know this installation, or it is not enabled there: enable ${id} in its panel`,
+      `the update server does not know this installation, or it is not enabled there: enable the one whose id begins with ${id.slice(0, 8)} in its panel`,
     )
   return new Fault('update_server_refused', `the update server answered ${status}: ${sentenceOf(text)}`, {
     details: { status },

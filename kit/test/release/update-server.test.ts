@@ -99,7 +99,7 @@ for (const status of [401, 403, 404, 410])
       code: 'update_server_refused',
       message:
         status === 401
-          ? /enable [0-9a-f]{32}/
+          ? /enable the one whose id begins with [0-9a-f]{8} in its panel$/
           : `the update server answered ${status}: Release 1.1.0 was\\u001b withdrawn.`,
     }
     await t.rejects(applyUpdate(parts()), fault)

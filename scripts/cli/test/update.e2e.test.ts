@@ -80,7 +80,10 @@ t.test(
 
     const { root, run, state } = machine(t, url)
     copyFileSync(join(keys, 'roots/1.json'), join(state, 'trust/root.json'))
-    t.match(await run(), { code: 1, err: /it is not enabled there: enable [0-9a-f]{32} in its panel/ })
+    t.match(await run(), {
+      code: 1,
+      err: /it is not enabled there: enable the one whose id begins with [0-9a-f]{8} in its panel/,
+    })
     writeFileSync(join(state, 'installation-id'), await enabled('0.9.0'))
     t.match(await run('--check'), {
       code: 4,
