@@ -18,11 +18,16 @@ export function bytes(byDefault: number, minimum: number, maximum: number, descr
 
 const HOURS = /^(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d$/
 
+/** Whether a text is hours of a day, HH:MM-HH:MM. */
+export function isHours(text: string): boolean {
+  return HOURS.test(text)
+}
+
 /** Hours of a day, HH:MM-HH:MM, or empty, which is the default. @param more words that may stand there instead */
 export function hours(description: string, more: readonly string[] = []) {
   const expected = `expected hours such as 02:00-05:00${more.map((word) => `, ${word}`).join('')}, or nothing`
   const check = (value: unknown) =>
-    value === '' || more.includes(String(value)) || HOURS.test(String(value)) ? undefined : expected
+    value === '' || more.includes(String(value)) || isHours(String(value)) ? undefined : expected
   return Type.String({ default: '', maxLength: 11, check, description })
 }
 

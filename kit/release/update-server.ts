@@ -8,6 +8,7 @@ import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { Clock, Timer } from '../clock.ts'
 import { Fault } from '../pure/fault.ts'
+import { isHours } from '../pure/setting-keys.ts'
 import { escapeControls, shortCopy } from '../pure/text.ts'
 import { isVersion } from '../pure/version.ts'
 import { compatibleName } from './record.ts'
@@ -29,8 +30,8 @@ const offer = Type.Object({
   bundle_hash: Type.Optional(Type.Union([hash, Type.Null()])),
   /** The signed release record, base64. */
   release: Type.Optional(Type.Union([Type.String({ maxLength: 16_384 }), Type.Null()])),
-  /** Hours in which to apply it, HH:MM-HH:MM. */
-  window: Type.Optional(Type.String({ pattern: '^\\d\\d:\\d\\d-\\d\\d:\\d\\d$' })),
+  /** Hours in which to apply it, HH:MM-HH:MM: that it is hours is checked by itself, with a sentence of its own. */
+  window: Type.Optional(Type.String()),
   /** Checked by itself: a delta in a wrong form must not hide the archive. */
   delta: Type.Optional(Type.Unknown()),
   /** Of an image alone. */
@@ -343,11 +344,21 @@ function offerOf(text: string): Offer | undefined {
   if (Value.Check(nothing, value)) return undefined
   if (Value.Check(offer, value)) {
     const { delta, ...found } = value
+    refuseOddHours(found.window)
     return { ...found, ...(Value.Check(deltaOffer, delta) && { delta }) }
   }
   throw new Fault(
     'update_server_wrong',
     'the answer of the update server has another shape than that of an update: look at its address',
+  )
+}
+
+/** Nonsense would be no hours of the day, and the timer would wait for them for ever. @throws Fault `update_server_wrong` */
+function refuseOddHours(window: string | undefined): void {
+  if (window === undefined || isHours(window)) return
+  throw new Fault(
+    'update_server_wrong',
+    `the update server says that updates are applied in the hours "${escapeControls(shortCopy(window, 40))}", expected hours such as 02:00-05:00: look at releases.window of that server`,
   )
 }
 

@@ -132,6 +132,19 @@ for (const { what, odd, code } of wrong)
     await t.rejects(checkForUpdate(parts()), { code })
   })
 
+t.test('hours that are none are refused with what was seen', async (t) => {
+  const { parts, server } = await staged(t)
+  for (const window of ['99:99-00:00', '24:00-05:00', '3-5', '', '02:00-05:00\n', '\u001b[2J'.repeat(999)]) {
+    if (server.offered) server.offered.offer.window = window
+    await t.rejects(checkForUpdate(parts()), {
+      code: 'update_server_wrong',
+      message: /^the update server says that updates are applied in the hours "[ -~…]{0,90}", expected hours such as/,
+    })
+  }
+  if (server.offered) server.offered.offer.window = '22:00-05:30'
+  t.match(await checkForUpdate(parts()), { outcome: 'available', window: '22:00-05:30' })
+})
+
 t.test('a server that is not there is named', async (t) => {
   const { parts } = await staged(t)
   await t.rejects(checkForUpdate(parts({ settings: { update_url: 'http://127.0.0.1:1' } })), {
