@@ -143,7 +143,7 @@ function deltasOf({ deltas, update }: Release): Child {
   if (!update || deltas.length === 0) return null
   const rows = deltas.map(({ from, size }): [string, Child] => [
     texts.deltaFrom(from),
-    texts.deltaSize(bytesText(size), Math.ceil((100 * size) / update.size)),
+    texts.deltaSize(bytesText(size), (100 * size) / update.size),
   ])
   return html`<section class="panel" aria-label=${texts.deltaFiles}><header><h2>${texts.deltaFiles}</h2></header>${factTable(rows)}</section>`
 }

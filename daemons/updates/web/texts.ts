@@ -183,7 +183,8 @@ export const updateFile = 'Update'
 export const installerFile = 'Installer'
 export const deltaFiles = 'Deltas'
 export const deltaFrom = (version: string) => `From ${version}`
-export const deltaSize = (size: string, percent: number) => `${size}, ${percent} % of the update`
+export const deltaSize = (size: string, percent: number) =>
+  `${size}, ${percent < 1 ? 'less than 1' : Math.round(percent)} % of the update`
 export const imageFile = 'Firmware image'
 export const forBoards = (compatible: string) => `for ${compatible}`
 export const releaseIsSaved = (version: string) => `${version} is saved.`

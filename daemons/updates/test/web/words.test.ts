@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { Delivery, Installation, Release } from '../../web/api.ts'
 import { whyNot } from '../../web/artifact-uploads.ts'
+import { deltaSize } from '../../web/texts.ts'
 import {
   agoText,
   bundleText,
@@ -143,4 +144,10 @@ t.test('a file that would be refused is not sent', async (t) => {
   t.match(whyNot({ name: 'a.zip', size: 1 }, 10), 'a.zip is no .json file.')
   t.match(whyNot({ name: 'a.json', size: 11_000_000 }, 10_000_000), '11\u202fMB; at most 10\u202fMB')
   t.equal(whyNot({ name: 'a.json', size: 11_000_000 }, undefined), undefined, 'the server says it')
+})
+
+t.test('a delta that is next to nothing is told as less than 1 % of its update', async (t) => {
+  t.equal(deltaSize('288 B', 0.96), '288 B, less than 1 % of the update')
+  t.equal(deltaSize('288 B', 1.4), '288 B, 1 % of the update')
+  t.equal(deltaSize('1.2 MB', 4.6), '1.2 MB, 5 % of the update')
 })
