@@ -2,7 +2,7 @@
  * The board of this machine, as its updater sees it: what it runs, and a place to hand an image to. The socket belongs to the
  * board's user, so nothing that it says is believed beyond what the board could do by itself.
  */
-import { request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
@@ -50,12 +50,13 @@ export interface Board {
 export function boardAt({ answer_ms, install_ms, socket }: ImageSettings): Board {
   return {
     async about() {
-      const { body, status } = await ask({ socket, stallMs: answer_ms, method: 'GET' })
+      const { body, status } = await ask({ socket, answerMs: answer_ms })
       if (status === 200 && Value.Check(about, body)) return body
       throw new Fault('image_board_silent', `what answers at ${socket} is no board, or one of another version`)
     },
     async install(image, sizeBytes) {
-      const { body, status } = await ask({ socket, stallMs: install_ms, method: 'POST', image, sizeBytes })
+      const handed = { bytes: image, sizeBytes, stallMs: install_ms }
+      const { body, status } = await ask({ socket, answerMs: answer_ms, image: handed })
       if (status === 200) return
       const said = Value.Check(refusal, body) ? body : { error: '', message: `it answered ${status}` }
       const sentence = `the board did not install the image: ${escapeControls(shortCopy(said.message, 300))}`
@@ -66,42 +67,49 @@ export function boardAt({ answer_ms, install_ms, socket }: ImageSettings): Board
 
 interface Question {
   socket: string
-  method: 'GET' | 'POST'
-  /** Given up after so long without a byte in either direction. */
-  stallMs: number
-  image?: AsyncIterable<Uint8Array>
-  sizeBytes?: number
+  /** In all: for a question without an image, else for its answer once that has begun. */
+  answerMs: number
+  image?: {
+    bytes: AsyncIterable<Uint8Array>
+    sizeBytes: number
+    /** Given up after so long without taking more of it, or, after its end, without an answer. */
+    stallMs: number
+  }
 }
 
-/** @throws Fault `image_board_silent`, and what the image throws */
-async function ask({
-  image,
-  method,
-  sizeBytes,
-  socket,
-  stallMs,
-}: Question): Promise<{ status: number; body: unknown }> {
-  const headers = sizeBytes === undefined ? {} : { 'content-length': sizeBytes }
-  const call = request({ socketPath: socket, method, path: '/', headers, timeout: stallMs, agent: false })
-  const source = image && Readable.from(image, { objectMode: false })
+/**
+ * A board that sends a byte now and then must not hold the updater of root: what it sends ends no wait but a whole answer.
+ * @throws Fault `image_board_silent`, and what the image throws
+ */
+async function ask({ answerMs, image, socket }: Question): Promise<{ status: number; body: unknown }> {
+  const headers = image ? { 'content-length': image.sizeBytes } : {}
+  const call = request({ socketPath: socket, method: image ? 'POST' : 'GET', path: '/', headers, agent: false })
+  const source = image && Readable.from(image.bytes, { objectMode: false })
+  let answer: IncomingMessage | undefined
+  let late: NodeJS.Timeout | undefined
+  const within = (ms: number) => {
+    clearTimeout(late)
+    late = setTimeout(() => (answer ?? call).destroy(new Error(`not done within ${ms} ms`)), ms)
+  }
   try {
     return await new Promise((resolve, reject) => {
-      let isAnswered = false
-      call.on('timeout', () => call.destroy(new Error(`nothing moved for ${stallMs} ms`)))
       call.on('error', (cause) => {
-        if (!isAnswered) reject(silent(socket, cause))
+        if (answer === undefined) reject(silent(socket, cause))
       })
       call.on('response', (response) => {
         // It has made up its mind: what is left of the image need not be sent.
-        isAnswered = true
+        answer = response
         source?.destroy()
+        if (image) within(answerMs)
         readJsonAnswer(response, MOST_ANSWER_BYTES).then(resolve, (cause) => reject(silent(socket, cause)))
       })
       source?.on('error', reject)
+      within(image?.stallMs ?? answerMs)
       if (source === undefined) call.end()
-      else source.pipe(call)
+      else source.on('data', () => within(image?.stallMs ?? answerMs)).pipe(call)
     })
   } finally {
+    clearTimeout(late)
     source?.destroy()
     call.destroy()
   }

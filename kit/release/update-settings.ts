@@ -90,7 +90,12 @@ export const imageTable = Type.Object(
       description: 'where the board takes images, as its ota.socket',
     }),
     image_bytes: bytes(4_294_967_296, 'largest image that is downloaded'),
-    answer_ms: milliseconds(5000, 100, 600_000, 'how long the board may take to say what it runs'),
+    answer_ms: milliseconds(
+      5000,
+      100,
+      600_000,
+      'how long the board may take to say what it runs, and to say what came of an image once it has begun to',
+    ),
     install_ms: milliseconds(
       1_200_000,
       1000,
