@@ -1,13 +1,16 @@
 /** `plantroom status`: the state of every daemon on this machine. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
-import { get } from 'node:https'
-import { text } from 'node:stream/consumers'
+import { get, type IncomingMessage } from 'node:http'
+import { get as getEncrypted } from 'node:https'
 import { promisify } from 'node:util'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { loadConfig } from '#kit/config/load.ts'
 import { parseListen, urlOfListen } from '#kit/config/tables.ts'
+import { readJsonAnswer } from '#kit/net/json-answer.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { isVersion } from '#kit/pure/version.ts'
 import { configFileOf, exitCodes } from '#kit/run/arguments.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { daemonNames, loadDaemon } from './daemons.ts'
@@ -32,8 +35,18 @@ export interface DaemonStatus {
   uptimeMs: number | null
 }
 
-/** Timeout of a daemon's answer. */
+/** How long a daemon's answer may take in all, and how long it may be: anything may listen there. */
 const ANSWER_MS = 2000
+const MOST_ANSWER_BYTES = 65_536
+
+/** What a daemon says of itself, where it needs no password. */
+const said = Type.Object({
+  version: Type.Refine(Type.String(), isVersion),
+  name: Type.Optional(Type.Union([Type.String({ maxLength: 64, pattern: '^\\P{Cc}*$' }), Type.Null()])),
+  uptimeMs: Type.Optional(Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  uptime_s: Type.Optional(Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+})
+const refusal = Type.Object({ error: Type.String(), message: Type.String() })
 
 /** Queries systemd and the daemon itself. */
 export const status: Command = {
@@ -42,8 +55,8 @@ export const status: Command = {
   help: `plantroom ${form}
 
 Asks systemd for the unit, and the daemon itself at the address in its settings. Needs no rights and no password.
-Health: answers; off, since its unit is not enabled and does not run; no answer; wrong answer, since something else
-listens there; settings refused (plantroom check-config says why).
+Health: answers; off, since its unit is not enabled and does not run; no answer; something else answers there (wrong
+answer in JSON); settings refused (plantroom check-config says why).
   --config, --listen, --set    as the daemon was started with; need DAEMON
   --json                       one JSON list
 Exit codes: 0 all answer but those that are off, 2 wrong usage, 3 one does not answer; with DAEMON also when it is off.
@@ -101,54 +114,39 @@ async function statusOf(
 
 /** Requests the daemon's version, which mostly needs no credentials. */
 async function ask(url: string): Promise<Pick<DaemonStatus, 'health'> & Partial<DaemonStatus>> {
-  let answer: Answer
-  try {
-    answer = await (url.startsWith('https:') ? askEncrypted(url) : askPlain(url))
-  } catch {
-    return { health: 'no answer' }
-  }
-  try {
-    const body = JSON.parse(answer.text) as Record<string, unknown>
-    if (asksForPassword(answer.status, body)) return { health: 'answers' }
-    const { version, name, uptimeMs, uptime_s: uptimeS } = body
-    if (answer.status !== 200 || typeof version !== 'string') return { health: 'wrong answer' }
-    return { health: 'answers', version, name: asText(name), uptimeMs: asMs(uptimeMs, 1) ?? asMs(uptimeS, 1000) }
-  } catch {
-    return { health: 'wrong answer' } // something else listens there
-  }
+  const answer = await answerOf(url).catch(() => undefined)
+  if (answer === undefined) return { health: 'no answer' }
+  const { body, status } = answer
+  if (asksForPassword(status, body)) return { health: 'answers' }
+  if (status !== 200 || !Value.Check(said, body)) return { health: 'wrong answer' } // something else listens there
+  const { name = null, uptimeMs, uptime_s: uptimeS, version } = body
+  return { health: 'answers', version, name, uptimeMs: asMs(uptimeMs, 1) ?? asMs(uptimeS, 1000) }
 }
 
-interface Answer {
-  status: number
-  text: string
-}
-
-async function askPlain(url: string): Promise<Answer> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS), redirect: 'error' })
-  return { status: response.status, text: await response.text().catch(() => '') }
-}
-
-/** Nothing is sent that is secret, and the root is in a folder that only the daemon reads: it is not verified. */
-async function askEncrypted(url: string): Promise<Answer> {
-  const request = get(url, { rejectUnauthorized: false, agent: false, signal: AbortSignal.timeout(ANSWER_MS) })
+/**
+ * All of it comes within `ANSWER_MS`. Nothing is sent that is secret, and the root is in a folder that only the daemon
+ * reads: it is not verified.
+ */
+async function answerOf(url: string): Promise<{ status: number; body: unknown }> {
+  const by = { agent: false, signal: AbortSignal.timeout(ANSWER_MS) }
+  const request = url.startsWith('https:') ? getEncrypted(url, { ...by, rejectUnauthorized: false }) : get(url, by)
   const [response] = (await once(request, 'response')) as [IncomingMessage]
-  return { status: response.statusCode ?? 0, text: await text(response).catch(() => '') }
+  // What ends the answer ends the request too, which nobody else listens to.
+  request.on('error', () => {})
+  return await readJsonAnswer(response, MOST_ANSWER_BYTES).catch(() => ({ status: 0, body: undefined }))
 }
 
 /**
  * Whether an answer is one of our daemons asking for a password, in its own words: other servers answer differently.
  */
-function asksForPassword(status: number, { error, message }: Record<string, unknown>): boolean {
-  if (typeof message !== 'string') return false
+function asksForPassword(status: number, body: unknown): boolean {
+  if (!Value.Check(refusal, body)) return false
+  const { error } = body
   return (status === 401 && error === 'unauthorized') || (status === 429 && error === 'slow_down')
 }
 
-function asMs(value: unknown, unitMs: number): number | null {
-  return typeof value === 'number' ? value * unitMs : null
-}
-
-function asText(value: unknown): string | null {
-  return typeof value === 'string' ? value : null
+function asMs(value: number | undefined, unitMs: number): number | null {
+  return value === undefined ? null : value * unitMs
 }
 
 /** systemd's state of a unit; `state` is null without systemd or such a unit. */
@@ -180,7 +178,7 @@ function tableOf(all: readonly DaemonStatus[]): string {
     daemon,
     unit ?? '-',
     url ?? '-',
-    health,
+    health === 'wrong answer' ? 'something else answers there' : health,
     version ?? '-',
     uptimeMs === null ? '-' : durationText(uptimeMs),
   ])

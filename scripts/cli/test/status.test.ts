@@ -52,8 +52,43 @@ t.test('is not fooled by something else that listens there', async (t) => {
     await listening(t, '{}'),
     await listening(t, '{"version":"1"}', 500),
   ])
-    t.match(await runCommand(status, ['small', '--listen', address]), { code: 3, out: /wrong answer/ })
+    t.match(await runCommand(status, ['small', '--listen', address]), { code: 3, out: /something else answers there/ })
 })
+
+t.test('takes nothing for a daemon that has no version, an odd name, or too much to say', async (t) => {
+  const bodies = [
+    { version: '1' },
+    { version: `1.2.3\u001b[2J` },
+    { version: `1.2.3-${'a'.repeat(64)}` },
+    { version: '1.2.3', name: 'a\nb' },
+    { version: '1.2.3', name: '\u001b]0;x\u0007' },
+    { version: '1.2.3', name: 'n'.repeat(65) },
+    { version: '1.2.3', uptimeMs: -1 },
+    { version: '1.2.3', more: 'x'.repeat(65_536) },
+    { version: '1.2.3', uptimeMs: 1e300 },
+    { version: '1.2.3', uptime_s: '5' },
+  ]
+  for (const body of bodies) {
+    const address = await listening(t, JSON.stringify(body))
+    const { code, out } = await runCommand(status, ['small', '--json', '--listen', address])
+    t.match({ code, all: JSON.parse(out) }, { code: 3, all: [{ health: 'wrong answer', version: null, name: null }] })
+  }
+})
+
+for (const { what, bytes } of [
+  { what: 'answers without end', bytes: 65_536 },
+  { what: 'answers byte by byte', bytes: 1 },
+])
+  t.test(`is not held by something that ${what}`, async (t) => {
+    const server = createServer((_, answer) => {
+      const more = setInterval(() => answer.write(' '.repeat(bytes)), 5)
+      answer.on('close', () => clearInterval(more))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => server.close())
+    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    t.match(await runCommand(status, ['small', '--listen', address]), { code: 3, out: /something else answers there/ })
+  })
 
 t.test('says so when the settings are refused', async (t) => {
   t.match(await runCommand(status, ['small', '--listen', 'x']), { code: 3, out: /settings refused/ })
@@ -105,7 +140,7 @@ t.test('a daemon that asks for a password answers, and systemd knows since when'
     t.match(out, /^small +active +\S+ +answers +- +1 h 5 min$/m)
   }
   const other = await listening(t, '{"error":"unauthorized"}', 401)
-  t.match(await runCommand(status, ['small', '--listen', other]), { code: 3, out: /wrong answer/ })
+  t.match(await runCommand(status, ['small', '--listen', other]), { code: 3, out: /something else answers there/ })
 })
 
 t.test('reads how long a board is up', async (t) => {
