@@ -3,6 +3,7 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../pure/fault.ts'
+import { readNamed } from '../run/named-file.ts'
 
 /** A public key and where it came from. */
 export interface PublicKey {
@@ -24,12 +25,12 @@ export async function readPublicKeys(places: readonly string[]): Promise<PublicK
   const files = (await Promise.all(places.map(filesOf))).flat()
   if (files.length > MOST_KEYS)
     throw new Fault('bad_key', `there are ${files.length} keys, at most ${MOST_KEYS} are read`)
-  return Promise.all(files.map(async (file) => ({ file, key: await readKey(file, createPublicKey) })))
+  return Promise.all(files.map(async (file) => ({ file, key: await readKey(file, createPublicKey, readNamed) })))
 }
 
-/** Reads a private key, in PEM. @throws Fault `bad_key` */
+/** Reads a private key, in PEM; also from a pipe, so that it need not be on a disk. @throws Fault `bad_key` */
 export function readPrivateKey(file: string): Promise<KeyObject> {
-  return readKey(file, createPrivateKey)
+  return readKey(file, createPrivateKey, readFile)
 }
 
 /** The first key that signed the bytes; undefined if none did. @param signature 64 bytes */
@@ -56,10 +57,14 @@ async function filesOf(place: string): Promise<string[]> {
   }
 }
 
-async function readKey(file: string, make: (pem: Buffer) => KeyObject): Promise<KeyObject> {
+async function readKey(
+  file: string,
+  make: (pem: Buffer) => KeyObject,
+  read: (file: string) => Buffer | Promise<Buffer>,
+): Promise<KeyObject> {
   let key: KeyObject | undefined
   try {
-    const pem = await readFile(file)
+    const pem = await read(file)
     if (pem.length <= MOST_BYTES) key = make(pem)
   } catch (cause) {
     throw new Fault('bad_key', `${file} is not a key in PEM, or cannot be read`, { cause })

@@ -1,11 +1,12 @@
 /** Loads settings from a file and the command line, and reports all faults at once. */
 
-import { closeSync, readFileSync } from 'node:fs'
+import { closeSync } from 'node:fs'
 import { parse, TomlError } from 'smol-toml'
 import type { Static, TObject, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { Fault } from '../pure/fault.ts'
 import { counted, nearestName } from '../pure/text.ts'
+import { readBounded, whyUnread } from '../run/named-file.ts'
 import { openToRead } from '../run/state-folder.ts'
 
 // Checks a key's value against its schema, and describes what is allowed.
@@ -117,12 +118,10 @@ async function readSource(file: string, mustExist: boolean): Promise<Source> {
   try {
     bytes = bytesOf(file)
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' && !mustExist) return { settings: [], faults: [], isRead: false }
-    return refused(code === 'ENOENT' ? `${file}: there is no such file` : `${file}: cannot be read (${code})`)
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    if (isMissing && !mustExist) return { settings: [], faults: [], isRead: false }
+    return refused(isMissing ? `${file}: there is no such file` : `${file}: cannot be read (${whyUnread(error)})`)
   }
-  if (bytes.length > LARGEST_FILE_BYTES)
-    return refused(`${file}: has ${bytes.length} bytes, expected at most ${LARGEST_FILE_BYTES}`)
   let text = ''
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -140,7 +139,7 @@ async function readSource(file: string, mustExist: boolean): Promise<Source> {
 function bytesOf(file: string): Uint8Array {
   const descriptor = openToRead(file)
   try {
-    return readFileSync(descriptor)
+    return readBounded(descriptor, LARGEST_FILE_BYTES)
   } finally {
     closeSync(descriptor)
   }

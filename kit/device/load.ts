@@ -1,6 +1,6 @@
 /** Loads device definitions: from a text, with everything that is wrong with it, and from folders by name. */
 import { createHash } from 'node:crypto'
-import { closeSync, fstatSync, readdirSync, readFileSync } from 'node:fs'
+import { closeSync, fstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createCheck } from '../http/check.ts'
 import { compileDevice, type DefinitionFault } from '../pure/device/compile.ts'
@@ -9,6 +9,7 @@ import type { Device, Digest } from '../pure/device/device.ts'
 import { wireTestFaults } from '../pure/device/wire-tests.ts'
 import { Fault } from '../pure/fault.ts'
 import { nearestName } from '../pure/text.ts'
+import { readBounded, whyUnread } from '../run/named-file.ts'
 import { openToRead } from '../run/state-folder.ts'
 
 /** The digests of logins. MD5 is what PJLink asks for; nothing else relies on it. */
@@ -149,15 +150,14 @@ function bytesOf(path: string): Uint8Array | undefined {
     try {
       const { size } = fstatSync(file)
       if (size > DEFINITION_LIMITS.fileBytes) throw tooLarge(size)
-      return readFileSync(file)
+      return readBounded(file, DEFINITION_LIMITS.fileBytes)
     } finally {
       closeSync(file)
     }
   } catch (error) {
     if (error instanceof Fault) throw error
-    const { code = 'unknown' } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') return undefined
-    throw invalid([{ path: '', message: `${path} cannot be read (${code})` }])
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw invalid([{ path: '', message: `${path} cannot be read (${whyUnread(error)})` }])
   }
 }
 

@@ -2,11 +2,11 @@
 
 import { X509Certificate } from 'node:crypto'
 import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns'
-import { readFileSync } from 'node:fs'
 import type { LookupFunction } from 'node:net'
 import tls from 'node:tls'
 import { Fault } from '../pure/fault.ts'
 import { plainText } from '../pure/text.ts'
+import { readNamed } from '../run/named-file.ts'
 import { type AddressClass, classOf, parseAddress } from './address.ts'
 
 // Shares DNS lookups: one query per name at a time, however many callers ask.
@@ -59,7 +59,10 @@ export function trustedAuthorities(setting: string, file: string): string[] {
 
 /** Each one is parsed here, since OpenSSL silently skips text that is not a certificate. */
 function certificatesOf(file: string): string[] {
-  const blocks = readFileSync(file, 'utf8').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  const blocks =
+    readNamed(file)
+      .toString('utf8')
+      .match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
   if (blocks.length === 0) throw new Error('it holds no PEM certificate')
   return blocks.map((block) => new X509Certificate(block).toString())
 }

@@ -1,5 +1,4 @@
 /** Alarms: messages about entries of the ledger to people (mail) and programs (webhook), limited in each hour. */
-import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import tls from 'node:tls'
@@ -14,6 +13,7 @@ import { Fault, faultOf } from '../pure/fault.ts'
 import { Backoff } from '../pure/pace.ts'
 import { count, milliseconds } from '../pure/setting-keys.ts'
 import { durationText } from '../pure/text.ts'
+import { readNamed, whyUnread } from '../run/named-file.ts'
 import type { Part } from '../run/parts.ts'
 import { createStore } from '../store/store.ts'
 import type { Ledger } from './ledger.ts'
@@ -436,10 +436,11 @@ function authorities(file: string) {
 
 function secretOf(file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim()
+    return readNamed(file).toString('utf8').trim()
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new Fault('alarm_secret_unreadable', `alarms.secret_file ${file} cannot be read (${code})`, { cause })
+    throw new Fault('alarm_secret_unreadable', `alarms.secret_file ${file} cannot be read (${whyUnread(cause)})`, {
+      cause,
+    })
   }
 }
 

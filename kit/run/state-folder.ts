@@ -17,6 +17,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { Fault } from '../pure/fault.ts'
 import { finishRestore, LOCK_FILE } from '../store/restore.ts'
 import { makePlain, syncFolder, systemDisk } from '../store/store.ts'
+import { openNamed } from './named-file.ts'
 
 // Ownership, for when root runs on the folder. Whoever owns it, or one above it, may replace anything in it at any
 // instant by a link, another folder or a pipe, and so misuse root's rights. So root becomes that user first.
@@ -155,9 +156,9 @@ export function handed(): Handed | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as Handed)
 }
 
-/** Opens a file of the caller for reading; the caller of this function closes it. @throws the error of open(2) */
+/** Opens a file of the caller for reading; the caller of this function closes it. @throws as `openNamed` */
 export function openToRead(path: string): number {
-  return handed()?.reads[resolve(path)] ?? openSync(path, 'r')
+  return handed()?.reads[resolve(path)] ?? openNamed(path)
 }
 
 /**

@@ -4,10 +4,11 @@
  * process does nothing in the folder. docs/decisions/state-files-and-backups.md.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { accessSync, closeSync, constants, openSync } from 'node:fs'
+import { accessSync, closeSync, constants } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
 import { exitCodes } from '#kit/run/arguments.ts'
+import { openNamed, whyUnread } from '#kit/run/named-file.ts'
 import {
   becomeOwner,
   HANDED_VARIABLE,
@@ -104,10 +105,10 @@ async function callAsOwner(found: Owned, use: StateUse, argv: readonly string[])
 function* openReads(paths: readonly string[]): Generator<[string, number]> {
   for (const path of new Set(paths.map((each) => resolve(each)))) {
     try {
-      yield [path, openSync(path, 'r')]
+      yield [path, openNamed(path)]
     } catch (cause) {
-      const { code } = cause as NodeJS.ErrnoException
-      if (code !== 'ENOENT') throw new Fault('caller_file', `${path} cannot be read (${code})`, { cause })
+      if ((cause as NodeJS.ErrnoException).code !== 'ENOENT')
+        throw new Fault('caller_file', `${path} cannot be read (${whyUnread(cause)})`, { cause })
     }
   }
 }

@@ -5,6 +5,7 @@ import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { configFileOf, exitCodes, stateFolderOf, version } from '#kit/run/arguments.ts'
 import type { Daemon } from '#kit/run/daemon.ts'
+import { whyUnread } from '#kit/run/named-file.ts'
 import { lockState, openToRead } from '#kit/run/state-folder.ts'
 import type { Manifest } from '#kit/store/archive.ts'
 import { unpackState } from '#kit/store/backup.ts'
@@ -95,9 +96,8 @@ function openBackup(file: string): number {
   try {
     return openToRead(file)
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new Fault('bad_backup', code === 'ENOENT' ? `there is no file ${file}` : `${file} cannot be read (${code})`, {
-      cause,
-    })
+    const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
+    const sentence = isMissing ? `there is no file ${file}` : `${file} cannot be read (${whyUnread(cause)})`
+    throw new Fault('bad_backup', sentence, { cause })
   }
 }

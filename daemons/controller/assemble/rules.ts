@@ -1,11 +1,11 @@
 /** Combines the rules of document 1 from their parts: people, control, macros, data. */
-import { readFileSync } from 'node:fs'
 import { openHomes } from '#kit/auth/homes.ts'
 import { createSignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import { networkOf } from '#kit/net/address.ts'
 import { trustedAuthorities } from '#kit/net/target.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { createLogGate } from '#kit/pure/pace.ts'
+import { readNamed, whyUnread } from '#kit/run/named-file.ts'
 import { createAccounts, createClosing, isLive, type Postman, type Session } from '../core/access/accounts.ts'
 import { createPeople, type People } from '../core/access/people.ts'
 import { createRemoteness, type OriginOf } from '../core/access/remoteness.ts'
@@ -131,10 +131,11 @@ function smtpOf(table: House['context']['config']['smtp']): SmtpSettings | undef
 
 function passwordOf(file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim()
+    return readNamed(file).toString('utf8').trim()
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new Fault('mail_password_unreadable', `smtp.password_file ${file} cannot be read (${code})`, { cause })
+    throw new Fault('mail_password_unreadable', `smtp.password_file ${file} cannot be read (${whyUnread(cause)})`, {
+      cause,
+    })
   }
 }
 

@@ -1,10 +1,11 @@
 /** Imports site files into a state folder: as its first site, or as changes of the existing one. */
-import { closeSync, existsSync, fstatSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { readBounded, whyUnread } from '#kit/run/named-file.ts'
 import { openToRead } from '#kit/run/state-folder.ts'
 import { makeFolder, syncFolder, systemDisk } from '#kit/store/store.ts'
 import { createBook, type WritableBook } from '../core/site/book.ts'
@@ -173,15 +174,16 @@ export async function readSiteFile(file: string, limits: SiteLimits): Promise<Ui
       const { size } = fstatSync(descriptor)
       if (size > limits.bytes)
         throw new Fault('site_too_large', `${file} has ${size} bytes, at most ${limits.bytes} are taken`)
-      return readFileSync(descriptor)
+      return readBounded(descriptor, limits.bytes)
     } finally {
       closeSync(descriptor)
     }
   } catch (error) {
     if (error instanceof Fault) throw error
-    const { code = '' } = error as NodeJS.ErrnoException
-    const why = UNREADABLE.get(code) ?? 'the disk does not give it'
-    throw new Fault('site_unreadable', `${file} cannot be read: ${why} (${code})`, { cause: error })
+    const seen = whyUnread(error)
+    const why = UNREADABLE.get(seen)
+    const sentence = `${file} cannot be read${why === undefined ? '' : `: ${why}`} (${seen})`
+    throw new Fault('site_unreadable', sentence, { cause: error })
   }
 }
 

@@ -1,5 +1,5 @@
 /** Updates and the machine: the socket of the update service, the file in which it tells, the lock, and SIGUSR2. */
-import { existsSync, type Stats } from 'node:fs'
+import { constants, existsSync, type Stats } from 'node:fs'
 import { open, readFile, rm } from 'node:fs/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -94,7 +94,8 @@ function createToldReader(path: string): () => Promise<UpdateTold | undefined> {
 
   return async () => {
     try {
-      await using file = await open(path, 'r')
+      // A pipe there would hold a thread for ever.
+      await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
       const stats = await file.stat()
       if (markOf(stats) === seen || stats.size > TOLD_BYTES || !stats.isFile()) return told
       const value: unknown = JSON.parse(await file.readFile('utf8'))

@@ -1,6 +1,5 @@
 /** The administrator, who is the only person here, and the key of publishers. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { newPassword } from '#kit/auth/credentials.ts'
@@ -21,6 +20,7 @@ import {
   type UserList,
   type Users,
 } from '#kit/pure/users.ts'
+import { readNamed, whyUnread } from '#kit/run/named-file.ts'
 import { createStore } from '#kit/store/store.ts'
 import type { Documents } from './documents.ts'
 
@@ -107,9 +107,9 @@ export async function firstPassword(users: Users, passwordFile: string): Promise
 function firstLine(file: string): string {
   let line: string | undefined
   try {
-    line = readFileSync(file, 'utf8').split(/\r?\n/, 1)[0]
+    line = readNamed(file).toString('utf8').split(/\r?\n/, 1)[0]
   } catch (cause) {
-    throw new Fault('bad_password_file', `admin.password_file: ${file} cannot be read (${(cause as Error).message})`, {
+    throw new Fault('bad_password_file', `admin.password_file: ${file} cannot be read (${whyUnread(cause)})`, {
       cause,
     })
   }

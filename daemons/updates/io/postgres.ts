@@ -2,13 +2,13 @@
  * One connection to PostgreSQL with a deadline on everything, and what its errors mean. Loaded where `store.url` is set
  * alone: a server with a file of its own pays nothing for it.
  */
-import { readFileSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { userInfo } from 'node:os'
 import pg from 'pg'
 import type { Clock } from '#kit/clock.ts'
 import { certificateSentence, trustedAuthorities } from '#kit/net/target.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { readNamed, whyUnread } from '#kit/run/named-file.ts'
 import type { PostgresAddress } from '../wire/store-address.ts'
 
 export interface PostgresParts {
@@ -115,10 +115,11 @@ export async function connectPostgres(parts: PostgresParts): Promise<Connection>
 function passwordOf({ address, passwordFile: file }: PostgresParts): string {
   if (file === '') return address.password ?? ''
   try {
-    return readFileSync(file, 'utf8').split(/\r?\n/, 1)[0] ?? ''
+    return readNamed(file).toString('utf8').split(/\r?\n/, 1)[0] ?? ''
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new Fault('password_file_unreadable', `store.password_file ${file} cannot be read (${code})`, { cause })
+    throw new Fault('password_file_unreadable', `store.password_file ${file} cannot be read (${whyUnread(cause)})`, {
+      cause,
+    })
   }
 }
 

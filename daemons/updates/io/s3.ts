@@ -3,7 +3,6 @@
  * with a folder of its own pays nothing for it.
  */
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Readable } from 'node:stream'
@@ -12,6 +11,7 @@ import type { Clock } from '#kit/clock.ts'
 import { certificateSentence, trustedAuthorities } from '#kit/net/target.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { Backoff } from '#kit/pure/pace.ts'
+import { readNamed, whyUnread } from '#kit/run/named-file.ts'
 import { type Fields, readS3Answer, type S3Answer } from '../wire/s3-xml.ts'
 
 export interface S3Parts {
@@ -253,10 +253,11 @@ function requestOf(parts: S3Parts, agent: http.Agent, { headers, key = '', metho
 
 function secretOf(file: string): string {
   try {
-    return readFileSync(file, 'utf8').split(/\r?\n/, 1)[0] ?? ''
+    return readNamed(file).toString('utf8').split(/\r?\n/, 1)[0] ?? ''
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new Fault('secret_file_unreadable', `blobs.secret_file ${file} cannot be read (${code})`, { cause })
+    throw new Fault('secret_file_unreadable', `blobs.secret_file ${file} cannot be read (${whyUnread(cause)})`, {
+      cause,
+    })
   }
 }
 

@@ -1,6 +1,5 @@
 /** The outlet of a daemon to its MQTT broker: the connection, and the topics that outlive a run. */
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { connect, isIP, type Socket } from 'node:net'
 import tls from 'node:tls'
 import type { MqttClient } from 'mqtt'
@@ -12,6 +11,7 @@ import { Fault } from '../../pure/fault.ts'
 import { type BrokerLink, Outlet, type OutletView } from '../../pure/mqtt-outlet.ts'
 import { durationText } from '../../pure/text.ts'
 import type { Conditions } from '../../records/ledger-entry.ts'
+import { readNamed, whyUnread } from '../../run/named-file.ts'
 import type { Part } from '../../run/parts.ts'
 import { createStore, type Store } from '../../store/store.ts'
 import { certificateSentence, lookupSafely, trustedAuthorities } from '../target.ts'
@@ -260,10 +260,11 @@ const CA_SETTING = 'mqtt.ca_file'
 
 function passwordOf(file: string): string {
   try {
-    return readFileSync(file, 'utf8').trim()
+    return readNamed(file).toString('utf8').trim()
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    throw new Fault('password_file_unreadable', `mqtt.password_file ${file} cannot be read (${code})`, { cause })
+    throw new Fault('password_file_unreadable', `mqtt.password_file ${file} cannot be read (${whyUnread(cause)})`, {
+      cause,
+    })
   }
 }
 

@@ -1,4 +1,5 @@
 /** Settings from file and command line: defaults, precedence, and every fault at once. */
+import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Test, t } from 'tap'
@@ -170,4 +171,17 @@ t.test('refuses a file that is not text', async (t) => {
   await t.rejects(loadConfig({ schema, file: folder, mustExist: true, sets: [] }), {
     message: `${folder}: cannot be read (EISDIR)`,
   })
+})
+
+t.test('refuses a pipe and a device in the place of the file, and does not wait for them', async (t) => {
+  const pipe = join(t.testdir(), 'pipe.toml')
+  execFileSync('mkfifo', [pipe])
+  for (const [file, what] of [
+    [pipe, 'a pipe'],
+    ['/dev/zero', 'a device'],
+  ] as const)
+    await t.rejects(loadConfig({ schema, file, mustExist: false, sets: [] }), {
+      code: 'config_refused',
+      message: `${file}: cannot be read (it is ${what}, expected a file)`,
+    })
 })
