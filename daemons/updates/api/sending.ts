@@ -23,7 +23,7 @@ interface Sending {
   files: Pick<Blobs, 'read'>
   /** Whether nginx sends it, where it asks on behalf of a client. */
   isOffloaded: boolean
-  /** Called when the last byte was taken, or was left to nginx. */
+  /** Called when a download came to its end: the last byte was taken, or was left to nginx. */
   onSent?(): void
 }
 
@@ -39,6 +39,7 @@ export async function sendFile(sendable: Sendable, by: Sending): Promise<Reply> 
   const range = rangeOf(asked, etag, sizeBytes)
   if (range === 'outside') return outside(sizeBytes)
   const { start, end } = range ?? { start: 0, end: sizeBytes - 1 }
+  const isEnd = end === sizeBytes - 1 && (start === 0 || !isTail(asked.range))
   const common = {
     'content-type': 'application/octet-stream',
     'content-disposition': `attachment; filename="${filename}"`,
@@ -46,7 +47,7 @@ export async function sendFile(sendable: Sendable, by: Sending): Promise<Reply> 
   }
   // Only a trusted proxy, which nginx is, may ask for this. Anybody else gets the bytes from here, within the limits.
   if (by.isOffloaded && by.receiver.share === undefined && headers['x-sendfile-type'] === 'X-Accel-Redirect') {
-    if (end === sizeBytes - 1) by.onSent?.()
+    if (isEnd) by.onSent?.()
     // The range too is left to nginx, which has the tag from this answer.
     return new Reply(200, Buffer.alloc(0), { ...common, 'x-accel-redirect': OFFLOADED + sendable.file })
   }
@@ -57,7 +58,7 @@ export async function sendFile(sendable: Sendable, by: Sending): Promise<Reply> 
   })
   const body = new WrittenBody(async (writing) => {
     await sendAll(file, { transfer, release, lengthBytes: end - start + 1 }, writing)
-    if (end === sizeBytes - 1) by.onSent?.()
+    if (isEnd) by.onSent?.()
   })
   return new Reply(range ? 206 : 200, body, {
     ...common,
@@ -65,6 +66,11 @@ export async function sendFile(sendable: Sendable, by: Sending): Promise<Reply> 
     'accept-ranges': 'bytes',
     ...(range && { 'content-range': `bytes ${start}-${end}/${sizeBytes}` }),
   })
+}
+
+/** Bytes counted from the end are a look at a file; a download that goes on says where it was. */
+function isTail(range: string | undefined): boolean {
+  return range?.trim().startsWith('bytes=-') === true
 }
 
 /** One buffer for all of it: a new one for each piece cost two thirds of what a download takes of the processor. */

@@ -117,6 +117,15 @@ t.test(
   },
 )
 
+t.test('failures before the download halt a release: its record may be what is wrong with it', async (t) => {
+  const delivery = { version: '1.0.0', fetchedAt: null, outcome: 'failed' as const, reportedAt: 5 }
+  const installations = [installation({ deliveries: [{ ...delivery, step: 'check', reason: 'it has expired' }] })]
+  const rollout = { haltPercent: 50, haltReports: 1 }
+  const { halted, releases } = releasesOf([release('1.0.0')], { rollout, installations })
+  await releases.judge('1.0.0')
+  t.same(halted, ['1.0.0'])
+})
+
 t.test('of as many as may be, those that were deleted make room, and no other', async (t) => {
   const { releases } = releasesOf([release('1.0.0'), release('2.0.0')], { most: 2 })
   const publish = () => releases.publish({ version: '3.0.0', update: update(), signed: undefined, claim })
