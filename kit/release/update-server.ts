@@ -245,7 +245,7 @@ function guardOf(clock: Clock): Guard {
     signal: controller.signal,
     arm(ms) {
       timer?.cancel()
-      timer = clock.after(ms, () => controller.abort(new Error(`nothing came for ${ms} ms`)))
+      timer = clock.after(ms, () => controller.abort(new Error(`it was not there within ${ms} ms`)))
     },
     end() {
       timer?.cancel()
@@ -322,8 +322,9 @@ function waitOf(response: Response): number | undefined {
 async function textOf(response: Response, guard: Guard, stallMs: number): Promise<string> {
   const parts: Uint8Array[] = []
   let length = 0
+  // In all, and not anew for each byte: whoever asks holds the lock of updates meanwhile.
+  guard.arm(stallMs)
   for await (const chunk of response.body ?? []) {
-    guard.arm(stallMs)
     length += chunk.length
     if (length > MOST_ANSWER_BYTES)
       throw new Fault('update_server_wrong', `the update server answered with more than ${MOST_ANSWER_BYTES} bytes`)

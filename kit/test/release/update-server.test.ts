@@ -1,5 +1,8 @@
 /** Tests of release/update-server.ts: downloads that are cut, and servers that are none. */
+import { once } from 'node:events'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type Test, t } from 'tap'
 import { applyUpdate, checkForUpdate } from '../../release/apply.ts'
@@ -131,6 +134,23 @@ for (const { what, odd, code } of wrong)
     server.odd = () => odd
     await t.rejects(checkForUpdate(parts()), { code })
   })
+
+t.test('an answer that comes byte by byte is given up', async (t) => {
+  const trickling = createServer((_, response) => {
+    response.writeHead(200, { 'content-length': 60_000 })
+    const more = setInterval(() => response.write(' '), 10)
+    response.on('close', () => clearInterval(more))
+  })
+  trickling.listen(0, '127.0.0.1')
+  await once(trickling, 'listening')
+  t.teardown(() => trickling.close())
+  const { parts } = await staged(t)
+  const url = `http://127.0.0.1:${(trickling.address() as AddressInfo).port}`
+  await t.rejects(checkForUpdate(parts({ settings: { update_url: url, stall_ms: 200 } })), {
+    code: 'update_server_silent',
+    message: /it was not there within 200 ms/,
+  })
+})
 
 t.test('hours that are none are refused with what was seen', async (t) => {
   const { parts, server } = await staged(t)
