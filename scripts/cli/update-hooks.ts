@@ -1,6 +1,6 @@
 /** What an update needs of this machine: systemd, and the commands `backup` and `restore` for each daemon. */
 import { execFile } from 'node:child_process'
-import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { closeSync, constants, existsSync, lstatSync, readdirSync, readSync, statSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import { type Health, sentenceOf, type UpdateHooks } from '#kit/release/switch.ts'
-import { makeFolder, replaceFile } from '#kit/store/store.ts'
+import { makeFolder, openPlain, replaceFile } from '#kit/store/store.ts'
 import type { World } from './command.ts'
 import { daemonNames } from './daemons.ts'
 import { daemonStatus } from './status.ts'
@@ -210,13 +210,17 @@ function ageOf(path: string): number {
 /** @source SQLite, Database File Format, 1.3: user version, big-endian */
 const USER_VERSION_AT = 60
 
-/** The user version of each database of a state; whether one has changes that are not in its file yet. */
+/**
+ * The user version of each database of a state; whether one has changes that are not in its file yet. The folder is its
+ * daemon's: a link, a pipe or a device there is no database, and is not opened by root.
+ */
 function formsOf(folder: string): { forms: Record<string, number>; hasLog: boolean } {
   const forms: Record<string, number> = {}
-  const names = existsSync(folder) ? readdirSync(folder) : []
+  const files = existsSync(folder) ? readdirSync(folder, { withFileTypes: true }).filter((one) => one.isFile()) : []
+  const names = files.map(({ name }) => name)
   for (const name of names.filter((one) => one.endsWith('.db'))) {
     const header = Buffer.alloc(USER_VERSION_AT + 4)
-    const file = openSync(join(folder, name), 'r')
+    const file = openPlain(join(folder, name), constants.O_RDONLY)
     try {
       readSync(file, header, 0, header.length, 0)
     } finally {
@@ -224,7 +228,9 @@ function formsOf(folder: string): { forms: Record<string, number>; hasLog: boole
     }
     forms[name] = header.readUInt32BE(USER_VERSION_AT)
   }
-  const hasLog = names.some((name) => name.endsWith('.db-wal') && statSync(join(folder, name)).size > 0)
+  const hasLog = names.some(
+    (name) => name.endsWith('.db-wal') && (lstatSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0) > 0,
+  )
   return { forms, hasLog }
 }
 

@@ -1,5 +1,15 @@
 /** plantroom update, on a machine whose systemd and packages are scripts of the test. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -306,9 +316,14 @@ t.test('a state whose form has moved is put back; one that has not is left as it
     'restore small',
     '',
   ])
+  execFileSync('mkfifo', [join(folder, 'states/small/pipe.db')])
+  symlinkSync('/dev/zero', join(folder, 'states/small/device.db'))
+  symlinkSync('/nowhere', join(folder, 'states/small/gone.db-wal'))
   for (const to of ['1.2.0', '1.3.0', '1.4.0']) {
     mkdirSync(join(folder, 'update/backups'), { recursive: true })
     await hooks.backup(['small'], { from: '1.0.0', to })
   }
   t.equal(readdirSync(join(folder, 'update/backups')).length, 2, 'of so many updates')
+  const forms = JSON.parse(readFileSync(join(folder, 'update/backups/1.0.0-to-1.4.0/forms.json'), 'utf8'))
+  t.same(forms, { small: { 'small.db': 3 } }, 'what a daemon put there that is no file is not opened')
 })
