@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { Value } from 'typebox/value'
 import type { Clock } from '../clock.ts'
 import { Fault } from '../pure/fault.ts'
-import { shortCopy } from '../pure/text.ts'
+import { escapeControls, shortCopy } from '../pure/text.ts'
 import { LONGEST_TOLD, MOST_TOLD, toldSchema, type UpdateRun, type UpdateTold } from '../pure/update-told.ts'
 import { makeFolder, replaceFile } from '../store/store.ts'
 import type { UpdateOutcome } from './switch.ts'
@@ -103,8 +103,9 @@ async function write(state: string, path: string, told: UpdateTold): Promise<voi
   await chmod(path, 0o644)
 }
 
+/** A sentence may quote a board, a server or the name of a file. */
 function copy(text: string): string {
-  return shortCopy(text, LONGEST_TOLD)
+  return shortCopy(escapeControls(text), LONGEST_TOLD)
 }
 
 function lookedOf(outcome: UpdateOutcome | undefined, at: number): UpdateTold['looked'] | undefined {

@@ -18,7 +18,7 @@ import { join } from 'node:path'
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { Fault } from '../pure/fault.ts'
-import { shortCopy } from '../pure/text.ts'
+import { escapeControls, shortCopy } from '../pure/text.ts'
 import { makeFolder, replaceFile, syncFolder, systemDisk } from '../store/store.ts'
 import { pinRoot, type Trust } from './record.ts'
 import { readRoot, signedRoot } from './root.ts'
@@ -121,9 +121,9 @@ export const MOST_REASON = 500
 /** Versions that are remembered as bad; the oldest is forgotten first. */
 const MOST_BAD = 64
 
-/** Makes the texts fit what is kept. */
+/** Makes the texts fit what is kept, and what is reported of them: they may quote a board, or the name of a file. */
 export function reasonOf(text: string): string {
-  return shortCopy(text, MOST_REASON)
+  return shortCopy(escapeControls(text), MOST_REASON)
 }
 
 /** The files. */

@@ -148,7 +148,11 @@ t.test('what is told stays small, and fits what is read of it', async (t) => {
   await teller.fail(new Fault('update_failed', 'x'.repeat(2 * LONGEST_TOLD)))
   const { run } = toldAt(state)
   t.equal(run.lines.length, MOST_TOLD)
-  t.match(run.lines.at(-1)?.text, new RegExp(`^${3 * MOST_TOLD - 1} `))
+  t.match(
+    run.lines.at(-1)?.text,
+    new RegExp(`^${3 * MOST_TOLD - 1} \\\\u0001`),
+    'what a terminal would act on is escaped',
+  )
   t.ok(statSync(join(`${state}-told`, 'told.json')).size <= TOLD_BYTES)
 })
 
