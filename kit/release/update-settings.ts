@@ -23,7 +23,8 @@ export const updateTable = Type.Object(
       isBare: true,
       default: '',
       maxLength: 256,
-      pattern: '^(https?://[^\\s?#]+)?$',
+      // An account in it would be told to all who may read what is told, and is never sent.
+      pattern: '^(https?://[^\\s?#@/]+(/[^\\s?#]*)?)?$',
       description: 'address of the update server, such as https://updates.example.org:3131; empty: none',
     }),
     channel: Type.Enum(['stable', 'beta'], { default: 'stable', description: 'which releases are asked for' }),

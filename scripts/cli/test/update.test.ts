@@ -270,6 +270,7 @@ t.test('wrong usage and wrong settings are refused before anything is asked', as
   t.match(await run('--check', '--yes'), { code: 'bad_usage' })
   t.match(await run('now'), { code: 'bad_usage' })
   t.match(await run('--set', 'update.tries=0'), { code: 'config_refused' })
+  t.match(await run('--set', 'update_url=https://name:word@updates.example.org'), { code: 'config_refused' })
   t.same(server.checks, [])
 })
 
