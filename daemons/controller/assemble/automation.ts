@@ -1,5 +1,7 @@
 /** Combines what the building does by itself: schedules, triggers, and the runs that they start. */
+
 import { faultOf } from '#kit/pure/fault.ts'
+import { isSensitiveName } from '#kit/pure/sensitive-name.ts'
 import { limitsOf } from '../core/keys.ts'
 import type { LiveBook } from '../core/live/live-book.ts'
 import type { LiveValues } from '../core/live/live-values.ts'
@@ -7,7 +9,7 @@ import type { MacroEngine } from '../core/macros/engine.ts'
 import { HouseRuns } from '../core/macros/house-runs.ts'
 import type { MacroBook } from '../core/macros/plan.ts'
 import { Schedules } from '../core/schedules/schedules.ts'
-import { holdsSecret, isSensitiveName, NAME_RULES } from '../core/secrets.ts'
+import { holdsSecret, NAME_RULES } from '../core/secrets.ts'
 import type { Book } from '../core/site/book.ts'
 import type { AttributeFeed } from '../core/triggers/ports.ts'
 import { createDeviceFeed, Triggers } from '../core/triggers/triggers.ts'

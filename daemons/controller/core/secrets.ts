@@ -1,92 +1,11 @@
 /** Recognises secrets by name or inside text, and removes them from values. */
+import { isSensitiveName, wordsOfName } from '#kit/pure/sensitive-name.ts'
 import { isList, type Json, objectOf } from './json.ts'
 
 // Names of attributes and JSON keys that suggest a secret, and JSON without the values under them.
 
-/** Sensitive words; so are words that end with one: `wifipassword`, `refreshtoken`. No innocent word does. */
-const LONG_WORDS = [
-  ...['password', 'passwd', 'pwd', 'pswd', 'passphrase', 'passcode', 'pincode', 'secret', 'token', 'credential'],
-  ...['rfid', 'jwt', 'psk', 'pushsubscription'],
-]
-
-/** Words that are sensitive alone or after a LEADING word: `monkey`, `hairpin` and `compass` are not sensitive. */
-const SHORT_WORDS = ['key', 'pin', 'hash', 'salt', 'pass', 'psw', 'bearer', 'cookie', 'authorization', 'authorisation']
-
-/** What people write before one of those words without a space: `apikey`, `sshkeys`, `userpass`. */
-const LEADING = [
-  ...['access', 'account', 'admin', 'api', 'app', 'auth', 'cam', 'camera', 'cert', 'client', 'cloud', 'crypto', 'db'],
-  ...['device', 'door', 'duress', 'encryption', 'ftp', 'gateway', 'guest', 'hmac', 'host', 'http', 'id', 'integration'],
-  ...['ldap', 'licence', 'license', 'login', 'master', 'mqtt', 'my', 'onvif', 'private', 'public', 'push', 'refresh'],
-  ...[
-    'root',
-    'rsa',
-    'rtsp',
-    'server',
-    'service',
-    'session',
-    'sftp',
-    'shared',
-    'sign',
-    'signing',
-    'sip',
-    'smtp',
-    'snmp',
-  ],
-  ...['ssh', 'ssl', 'stream', 'tls', 'tunnel', 'user', 'usr', 'vpn', 'web', 'webhook', 'wifi', 'wlan', 'wpa'],
-]
-
-/** Singular and plural. No two alternatives join to a third, so matching takes time proportional to the length. */
-const LONG = new RegExp(`(?:${LONG_WORDS.join('|')})(?:e?s)?$`)
-const SHORT = new RegExp(
-  `^(?:${[...LEADING, ...LONG_WORDS, ...SHORT_WORDS].join('|')})*(?:${SHORT_WORDS.join('|')})(?:e?s)?$`,
-)
-/** Longer words are not compounds of these. */
-const LONGEST_COMPOUND = 64
-
-/** Two words that are sensitive together, and `pass` where it is a harmless technical term. */
-const PUSH_SUBSCRIPTION = /\bpush subscriptions?\b/
-const PAIRED: ReadonlySet<string> = new Set(['push', 'pass'])
-const INNOCENT_PASS = /\b(?:low|high|band|all|by) pass\b|\bpass (?:through|thru|band|fail)\b/g
-
-/** Every sensitive name contains one of these as consecutive letters: most names are decided by this test alone. */
-const MAYBE = new RegExp([...LONG_WORDS, ...SHORT_WORDS, 'subscription'].join('|'), 'i')
-const IS_ASCII = /^[\0-\x7f]*$/
-
-const LOWER_UPPER = /([\p{Ll}\p{Lo}])(?=\p{Lu})/gu
-/** `APIKey` is API and Key. */
-const UPPER_HEAD = /(\p{Lu})(?=\p{Lu}\p{Ll})/gu
-/** `PINcode` is PIN and code. */
-const UPPER_RUN = /(\p{Lu}\p{Lu})(?=\p{Ll})/gu
-const NO_LETTERS = /[^\p{L}]+/u
-/** Accents and invisible characters. */
-const UNSEEN = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu
-
 /** JSON nested deeper than this is not searched: everything below counts as secret. */
 const DEEPEST = 64
-
-/**
- * Whether a name contains a sensitive word, singular or plural. The name is split at non-letters and at camel case, in
- * every way it can be read: `api_keys`, `wifiPassword`, `PINcode`, `passWord`, `password2`, `sessionkeys`. Full-width
- * and accented letters count as the plain ones. Takes time proportional to the name.
- */
-export function isSensitiveName(name: string): boolean {
-  const plain = IS_ASCII.test(name) ? name : name.normalize('NFKD').replace(UNSEEN, '')
-  if (!MAYBE.test(plain) && !/push/i.test(plain)) return false
-  const split = plain.replace(LOWER_UPPER, '$1 ')
-  return hasWord(plain) || hasWord(split.replace(UPPER_HEAD, '$1 ')) || hasWord(split.replace(UPPER_RUN, '$1 '))
-}
-
-function hasWord(spaced: string): boolean {
-  const words = spaced.toLowerCase().split(NO_LETTERS)
-  // Only a few names have two words that count together: most are decided word by word.
-  if (!words.some((word) => PAIRED.has(word))) return words.some(isWord)
-  const joined = words.join(' ')
-  return PUSH_SUBSCRIPTION.test(joined) || joined.replace(INNOCENT_PASS, ' ').split(' ').some(isWord)
-}
-
-function isWord(word: string): boolean {
-  return LONG.test(word.slice(-LONGEST_COMPOUND)) || (word.length <= LONGEST_COMPOUND && SHORT.test(word))
-}
 
 /**
  * The same JSON with null for every value under a sensitive key, at every depth; below 64 levels everything is null. A
@@ -137,13 +56,13 @@ export function secretKeys(object: { readonly [key: string]: Json }): (key: stri
   let words: ReadonlySet<string> | undefined
   for (const [key, value] of Object.entries(object)) {
     if (typeof value !== 'string' || !isSensitiveName(value)) continue
-    const last = wordsOf(key).at(-1) ?? ''
+    const last = wordsOfName(key).at(-1) ?? ''
     if (NAMING.has(last)) words = VALUE_WORDS
     else if (TYPING.has(last)) words ??= TYPED_WORDS
   }
   const named = words
   if (named === undefined) return isSensitiveName
-  return (key) => isSensitiveName(key) || wordsOf(key).some((word) => named.has(word))
+  return (key) => isSensitiveName(key) || wordsOfName(key).some((word) => named.has(word))
 }
 
 /** Tells for each item of a list whether it is a pair of a sensitive name and a value: `[["pin", "1234"]]`. */
@@ -154,14 +73,6 @@ export function secretPairs(list: readonly Json[]): (item: Json) => boolean {
 
 function isPair(item: Json): item is readonly [string, Json] {
   return isList(item) && item.length === 2 && typeof item[0] === 'string'
-}
-
-function wordsOf(key: string): string[] {
-  return key
-    .replace(LOWER_UPPER, '$1 ')
-    .toLowerCase()
-    .split(NO_LETTERS)
-    .filter((word) => word !== '')
 }
 
 /** Both functions, as code that searches values takes them. */

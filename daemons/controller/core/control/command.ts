@@ -1,11 +1,13 @@
 /** POST /api/control/command: takes a body through overrides to a driver, and makes the answer and the audit record. */
+
 import { Fault } from '#kit/pure/fault.ts'
+import { isSensitiveName } from '#kit/pure/sensitive-name.ts'
 import type { Session } from '../access/accounts.ts'
 import { type AuditReason, NOT_ALLOWED, type Outcome } from '../audit.ts'
 import type { PerformAv } from '../av/av.ts'
 import type { Ack, DriverHost } from '../drivers/driver.ts'
 import { isObject, type Json, putKey } from '../json.ts'
-import { isSensitiveName, NAME_RULES, seenValue } from '../secrets.ts'
+import { NAME_RULES, seenValue } from '../secrets.ts'
 import type { Book, Row } from '../site/book.ts'
 import { type Caller, createGates, type Gates, type Refusal } from './gates.ts'
 import {

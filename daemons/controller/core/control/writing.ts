@@ -1,11 +1,12 @@
 /** What a session may change over the socket: values of attributes at once, rows of the site by Apply All. */
+
 import { Fault } from '#kit/pure/fault.ts'
+import { isSensitiveName } from '#kit/pure/sensitive-name.ts'
 import { counted } from '#kit/pure/text.ts'
 import type { Session } from '../access/accounts.ts'
 import type { AuditReason, Outcome } from '../audit.ts'
 import type { Json } from '../json.ts'
 import type { Sight } from '../live/socket-feed.ts'
-import { isSensitiveName } from '../secrets.ts'
 import type { Book, Row } from '../site/book.ts'
 import { overtakenRows } from '../site/browse.ts'
 import type { Change } from '../site/changes.ts'

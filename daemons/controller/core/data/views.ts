@@ -1,6 +1,7 @@
 /** What a caller sees of tables and rows, cached until a row is replaced, and the same as JSON. */
+import { isSensitiveName } from '#kit/pure/sensitive-name.ts'
 import { isSameJson, type Json } from '../json.ts'
-import { hasSecretPlace, isSensitiveName, seenText, seenValue, withoutSecrets } from '../secrets.ts'
+import { hasSecretPlace, seenText, seenValue, withoutSecrets } from '../secrets.ts'
 import type { Row } from '../site/book.ts'
 import type { ColumnType, Table } from '../site/column.ts'
 import { isJsonSecret, isReadable, isSecretColumn, tables } from '../site/registry.ts'

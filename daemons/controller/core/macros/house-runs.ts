@@ -1,10 +1,11 @@
 /** Runs that the building starts by itself, for schedules and triggers: their turn, their args, their audit record. */
+
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { isSensitiveName } from '#kit/pure/sensitive-name.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { AuditBook, AuditFacts, AuditReason, AuditRecord } from '../audit.ts'
 import { isObject, type Json } from '../json.ts'
-import { isSensitiveName } from '../secrets.ts'
 import type { Row } from '../site/book.ts'
 import { filledArgs } from './decide.ts'
 import type { MacroEngine } from './engine.ts'

@@ -1,12 +1,13 @@
 /** Carries out a decided step through the daemon's ports, and reports the result. */
 
 import { Fault } from '#kit/pure/fault.ts'
+import { isSensitiveName } from '#kit/pure/sensitive-name.ts'
 import { durationText, shortCopy } from '#kit/pure/text.ts'
 import type { Session } from '../access/accounts.ts'
 import type { AuditReason } from '../audit.ts'
 import { resolveTarget } from '../control/reading.ts'
 import { argsFaults, type Json, withArgDefaults } from '../json.ts'
-import { holdsSecret, isSensitiveName, NAME_RULES } from '../secrets.ts'
+import { holdsSecret, NAME_RULES } from '../secrets.ts'
 import type { Book, Row } from '../site/book.ts'
 import type { Decided, MacroTarget, Named, Side, Test } from './decide.ts'
 import type { MacroPlan } from './plan.ts'

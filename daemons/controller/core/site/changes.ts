@@ -1,9 +1,11 @@
 /** Changes of the configuration: by an import or a form, as readable text, and by the daemon itself. */
+
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
+import { isSensitiveName } from '#kit/pure/sensitive-name.ts'
 import { charsOf, isSameJson, type Json } from '../json.ts'
-import { isSensitiveName, withoutSecrets } from '../secrets.ts'
+import { withoutSecrets } from '../secrets.ts'
 import type { Book, Keeper, Row, WritableBook } from './book.ts'
 import type { Column, Table } from './column.ts'
 import { bookTables, isSecretColumn, tableOf } from './registry.ts'

@@ -1,6 +1,7 @@
 /** Turns drafts into rows: resolves names to ids, matches existing rows, and keeps secrets that a file leaves out. */
+import { isSensitiveName } from '#kit/pure/sensitive-name.ts'
 import { isList, isObject, isSameJson, type Json, objectOf } from '../json.ts'
-import { bracketsOf, isSensitiveName, secretKeys, secretPairs, withoutSecrets } from '../secrets.ts'
+import { bracketsOf, secretKeys, secretPairs, withoutSecrets } from '../secrets.ts'
 import type { Book, Row } from './book.ts'
 import { bookRows } from './changes.ts'
 import type { Column, Table } from './column.ts'
