@@ -142,11 +142,18 @@ function factText(value: unknown): string {
 }
 
 /** Removes credentials inside URLs and headers: `//user:password@host` and `?ticket=...`. */
-export function withoutSecrets(text: string): string {
-  return text
-    .replace(/\/\/[^\s/@"]+@/g, '//***@')
+function withoutSecrets(text: string): string {
+  const plain = text.includes('//') && text.includes('@') ? text.replace(/[^\s"]+/g, withoutUserinfo) : text
+  return plain
     .replace(/([?&](?:ticket|token|secret|password|key)=)[^&\s"]+/gi, '$1***')
     .replace(/\b(Bearer|Basic)\s+[^\s"]+/g, '$1 ***')
+}
+
+/** People write `@` and `/` into passwords as they are: all up to the last `@` of the word goes. */
+function withoutUserinfo(word: string): string {
+  const start = word.indexOf('//')
+  const end = word.lastIndexOf('@')
+  return start >= 0 && end > start ? `${word.slice(0, start)}//***${word.slice(end)}` : word
 }
 
 function standardError(): LogStream {

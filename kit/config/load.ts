@@ -41,10 +41,13 @@ interface TableSchema<Property = KeySchema> {
 }
 
 /** What is wrong with a value, or undefined. The sentence says what was seen and what is expected. */
-function faultOfValue(schema: KeySchema, value: unknown): string | undefined {
-  if (!Value.Check(schema as TSchema, value))
-    return `saw ${schema.secret ? 'something else' : seenText(schema, value)}, expected ${expectedText(schema)}`
-  return schema.check?.(value)
+function faultOfValue(schema: KeySchema, value: unknown, isUnseen: boolean): string | undefined {
+  if (!Value.Check(schema as TSchema, value)) {
+    const seen = isUnseen || schema.secret ? 'something else' : seenText(schema, value)
+    return `saw ${seen}, expected ${expectedText(schema)}`
+  }
+  const sentence = schema.check?.(value)
+  return isUnseen && sentence !== undefined ? 'is refused; plantroom check-config says why' : sentence
 }
 
 /** What is allowed, in words: `a whole number from 1 to 64 (ms)`. */
@@ -112,8 +115,10 @@ interface Source {
 /** A config file is written by hand; a larger file is something else. */
 const LARGEST_FILE_BYTES = 1_048_576
 
+type FileOptions = Pick<LoadOptions<TObject>, 'file' | 'mustExist' | 'isUnseen'>
+
 /** Reads a file. A missing one is a fault only if `mustExist`. Text that is not TOML is one fault, with its line. */
-async function readSource(file: string, mustExist: boolean): Promise<Source> {
+async function readSource({ file, mustExist, isUnseen = false }: FileOptions): Promise<Source> {
   let bytes: Uint8Array
   try {
     bytes = bytesOf(file)
@@ -130,7 +135,7 @@ async function readSource(file: string, mustExist: boolean): Promise<Source> {
     return { settings: settingsOf(parse(text), where), faults: [], isRead: true }
   } catch (error) {
     if (error instanceof TomlError)
-      return refused(`${file} line ${error.line}: ${secondTime(text, error.line) ?? firstLine(error.message)}`)
+      return refused(`${file} line ${error.line}: ${secondTime(text, error.line) ?? syntaxText(error, isUnseen)}`)
     if (error instanceof TypeError) return refused(`${file}: is not UTF-8 text`)
     throw error
   }
@@ -242,6 +247,10 @@ function keyOf(line: string): string | undefined {
   return /^\s*([\w.-]+)\s*=/.exec(line)?.[1]
 }
 
+function syntaxText({ message }: TomlError, isUnseen: boolean): string {
+  return isUnseen ? 'is not TOML; plantroom check-config says why' : firstLine(message)
+}
+
 /** smol-toml puts a picture of the place below its message. */
 function firstLine(message: string): string {
   return (message.split('\n')[0] ?? '').replace(/^Invalid TOML document: /, '')
@@ -257,6 +266,8 @@ interface LoadOptions<Schema extends TObject> {
   mustExist: boolean
   /** `key=VALUE` texts of the command line; they win over the file. */
   sets: readonly string[]
+  /** Faults say nothing of what they saw, for a text that leaves the house: a password may stand in any setting. */
+  isUnseen?: boolean
 }
 
 /** Settings that passed every check. */
@@ -271,14 +282,14 @@ interface Loaded<Schema extends TObject> {
  * @throws Fault `config_refused` that lists all faults, one a line; `details.faults` holds them as a list
  */
 export async function loadConfig<Schema extends TObject>(options: LoadOptions<Schema>): Promise<Loaded<Schema>> {
-  const file = await readSource(options.file, options.mustExist)
+  const file = await readSource(options)
   const line = sourceOfSets(options.sets)
   const faults = [...file.faults, ...line.faults]
   const tables = schemaTables(options.schema)
   const value = defaultsOf(tables)
   // The command line comes last and wins; faults in the file still count.
   for (const setting of [...file.settings, ...line.settings]) {
-    const fault = put(value, tables, setting)
+    const fault = put(value, tables, { ...setting, isUnseen: options.isUnseen ?? false })
     if (fault !== undefined) faults.push(`${setting.key} (${setting.where}): ${fault}`)
   }
   if (faults.length > 0) throw new Fault('config_refused', faults.join('\n'), { details: { faults } })
@@ -306,7 +317,11 @@ function defaultsOf(tables: Tables): Record<string, Record<string, unknown>> {
 }
 
 /** Stores one setting; returns the sentence of what is wrong with it, if anything. */
-function put(value: Record<string, Record<string, unknown>>, tables: Tables, given: Setting): string | undefined {
+function put(
+  value: Record<string, Record<string, unknown>>,
+  tables: Tables,
+  given: Setting & { isUnseen: boolean },
+): string | undefined {
   const setting = { ...given, key: withTable(tables, given.key) }
   const [table = '', ...rest] = setting.key.split('.')
   const name = rest.join('.')
@@ -314,7 +329,7 @@ function put(value: Record<string, Record<string, unknown>>, tables: Tables, giv
   if (name === '') return isTable(setting.value) ? undefined : `saw a value, expected a table: write [${table}]`
   const keys = tables[table]?.properties ?? {}
   if (!Object.hasOwn(keys, name)) return unknownSentence(tables, setting.key, undefined)
-  const fault = faultOfValue(keys[name] as KeySchema, setting.value)
+  const fault = faultOfValue(keys[name] as KeySchema, setting.value, setting.isUnseen)
   if (fault === undefined && value[table]) value[table][name] = setting.value
   return fault
 }

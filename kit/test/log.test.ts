@@ -79,6 +79,20 @@ t.test('never writes a secret', async (t) => {
   t.match(written[1], /url=http:\/\/\*\*\*@host\/x path="\/ws\?ticket=\*\*\*&a=1"/)
 })
 
+t.test('no password in an address is written, whatever signs are in it', async (t) => {
+  const { log, written } = lines()
+  for (const password of ['p@ss', 'a/b', '/@/', '@', 'a//b@c', "it's"])
+    log.info('opened', {
+      camera: `rtsp://ann:${password}@host:554/live`,
+      said: [`to rtsp://x:${password}@host/, again`],
+    })
+  for (const line of written)
+    t.match(line, /^<6>opened camera=rtsp:\/\/\*\*\*@host:554\/live said=\["to rtsp:\/\/\*\*\*@host\/, again"\]\n$/)
+  const long = process.cpuUsage()
+  log.debug('bytes', { text: `@${'//a'.repeat(300_000)}` })
+  t.ok(process.cpuUsage(long).user < 1_000_000, 'in time that grows with the text alone')
+})
+
 t.test('shortens a long value and says how long it was', async (t) => {
   const { log, written } = lines()
   log.debug('bytes', { hex: 'A'.repeat(5000) })

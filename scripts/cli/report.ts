@@ -1,20 +1,25 @@
 /** `plantroom report`: one file for whoever helps, with what is known of this machine, and without its secrets. */
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { type FileHandle, open, readFile, rm } from 'node:fs/promises'
 import { hostname, release as kernelRelease, uptime } from 'node:os'
-import { resolve } from 'node:path'
+import { isAbsolute, resolve } from 'node:path'
+import type { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
+import type { TObject } from 'typebox'
 import { systemClock } from '#kit/clock.ts'
 import { loadConfig, schemaTables } from '#kit/config/load.ts'
-import { withoutSecrets } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { isSensitiveName } from '#kit/pure/sensitive-name.ts'
 import { counted } from '#kit/pure/text.ts'
 import { configFileOf, exitCodes, version } from '#kit/run/arguments.ts'
 import { TAR_END, tarHeader, tarPadding } from '#kit/store/tar.ts'
 import { type Command, parseCommand, requireWords, type World, whyNotMade } from './command.ts'
 import { daemonNames, loadDaemon } from './daemons.ts'
 import { journalWords, UPDATERS } from './logs.ts'
+import { masked } from './masking.ts'
 import { status } from './status.ts'
+import { updateConfig } from './update.ts'
 
 const form = 'report [FILE] [--since TIME] [--json]'
 
@@ -22,8 +27,10 @@ const form = 'report [FILE] [--since TIME] [--json]'
 const USUAL_SINCE = '3 days ago'
 /** Of each log: the newest count. */
 const MOST_LINES = 20_000
-/** Of the output of one program; what is longer is cut, and says so. */
+/** Of the output of one program, the newest; a cut says so. */
 const MOST_BYTES = 8_388_608
+/** Of what it complains of. */
+const MOST_COMPLAINT = 10_000
 /** Time of one program. */
 const PROGRAM_MS = 15_000
 
@@ -60,9 +67,9 @@ export const report: Command = {
   help: `plantroom ${form}
 
 Writes FILE, a gzipped tar that only its owner can read: what each daemon and its unit say, the settings that differ from
-their defaults, the journal of the units, and the machine's disks, memory, addresses, USB devices and serial ports. Passwords,
-keys, tokens and paths of webhooks are left out; names of devices and addresses are not. Look through it before
-it leaves the house: tar -xzf FILE. As root it holds most: sudo plantroom report.
+their defaults, the journal of the units, and the machine's disks, memory, addresses, USB devices and serial ports. Left out
+are passwords, keys, tokens, cookies and the like, and what stands in addresses (URLs) besides the host; names of devices and
+addresses of machines are not. Look through it before it leaves the house: tar -xzf FILE. As root it holds most: sudo plantroom report.
   FILE           default plantroom-HOST-DATE.tar.gz in this folder; one that is there is never overwritten
   --since TIME   how far back the logs go, as journalctl takes it; default "${USUAL_SINCE}"
   --json         says what was written as JSON
@@ -115,18 +122,22 @@ async function everything(world: World, at: Date, since: string): Promise<Map<st
   const names = daemonNames(world.daemonsFolder)
   const texts = new Map<string, string>()
   texts.set('about.txt', await aboutText(at))
-  texts.set('status.txt', await spoken(status, [], world))
-  texts.set('status.json', await spoken(status, ['--json'], world))
+  texts.set('status.txt', masked(await spoken(status, [], world)))
+  texts.set('status.json', masked(await spoken(status, ['--json'], world)))
   for (const [path, [program = '', ...words]] of Object.entries(PROGRAMS))
     texts.set(path, await said(world, program, words))
   const bounds = [`--since=${since}`, `--lines=${MOST_LINES}`, '--output=short-iso-precise']
-  for (const name of names) texts.set(`settings/${name}.txt`, await settingsText(world, name))
+  for (const name of names) {
+    const { config } = await loadDaemon(world.daemonsFolder, name)
+    texts.set(`settings/${name}.txt`, await settingsText(world, name, config))
+  }
+  texts.set('settings/update.txt', await settingsText(world, 'update', updateConfig))
   for (const name of [...names, ...UPDATERS]) {
     const unit = ['show', `plantroom-${name}.service`, `--property=${UNIT_FACTS}`]
     texts.set(`units/${name}.txt`, await said(world, 'systemctl', unit))
     texts.set(`logs/${name}.txt`, await said(world, 'journalctl', [...journalWords([name]), ...bounds]))
   }
-  return new Map([...texts].map(([path, text]) => [path, withoutAnySecrets(text)]))
+  return texts
 }
 
 async function aboutText(at: Date): Promise<string> {
@@ -151,30 +162,55 @@ async function spoken(command: Command, argv: readonly string[], world: World): 
   return text
 }
 
-/** What a program prints; where it fails, why. */
+/** What a program prints, its newest where that is much, without secrets; where it fails, why. */
 function said({ env }: World, program: string, words: readonly string[]): Promise<string> {
-  const bounds = { env: { ...env, LC_ALL: 'C' }, timeout: PROGRAM_MS, maxBuffer: MOST_BYTES }
+  const child = spawn(program, words, {
+    ...{ env: { ...env, LC_ALL: 'C' }, timeout: PROGRAM_MS, killSignal: 'SIGKILL' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output = keepNewest(child.stdout, MOST_BYTES)
+  const complaint = keepNewest(child.stderr, MOST_COMPLAINT)
   return new Promise((done) => {
-    execFile(program, words, bounds, (error, stdout, stderr) => {
-      const code = (error as NodeJS.ErrnoException | null)?.code
-      if (code === 'ENOENT') return done(`${program} is not installed here\n`)
-      if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER')
-        return done(`${stdout}\n(cut here, after ${MOST_BYTES} bytes)\n`)
-      done(
-        error
-          ? `${stdout}${stderr}${program} failed: ${error.killed ? 'no answer in time' : `code ${code}`}\n`
-          : stdout,
-      )
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      done(error.code === 'ENOENT' ? `${program} is not installed here\n` : `${program} failed: ${error.code}\n`),
+    )
+    child.once('close', (code, signal) => {
+      const failed = `${program} failed: ${signal === null ? `code ${code}` : 'no answer in time'}\n`
+      done(masked(output() + complaint()) + (code === 0 ? '' : failed))
     })
   })
 }
 
+/** Holds the end of what a stream brings: at most so many bytes, and one piece more. @returns reads it as whole lines */
+function keepNewest(stream: Readable, mostBytes: number): () => string {
+  const pieces: Buffer[] = []
+  let heldBytes = 0
+  let lostBytes = 0
+  stream.on('data', (piece: Buffer) => {
+    pieces.push(piece)
+    heldBytes += piece.length
+    for (let [oldest] = pieces; oldest && heldBytes - oldest.length >= mostBytes; [oldest] = pieces) {
+      pieces.shift()
+      heldBytes -= oldest.length
+      lostBytes += oldest.length
+    }
+  })
+  return () => {
+    const held = Buffer.concat(pieces)
+    const cut = Math.max(0, held.length - mostBytes)
+    if (lostBytes + cut === 0) return held.toString()
+    // Not from within a line: what says that a secret follows may stand in what is lost.
+    const start = held.indexOf('\n', cut) + 1
+    const kept = start === 0 ? '' : held.subarray(start).toString()
+    return `(cut here, at the beginning: ${lostBytes + held.length - Buffer.byteLength(kept)} older bytes are left out)\n${kept}`
+  }
+}
+
 /** The settings that differ from their defaults, as a file would have them; or what is wrong with them. */
-async function settingsText(world: World, name: string): Promise<string> {
-  const { config: schema } = await loadDaemon(world.daemonsFolder, name)
+async function settingsText(world: World, name: string, schema: TObject): Promise<string> {
   const file = configFileOf(name, world.env)
   try {
-    const { isFileRead, value } = await loadConfig({ schema, file, mustExist: false, sets: [] })
+    const { isFileRead, value } = await loadConfig({ schema, file, mustExist: false, sets: [], isUnseen: true })
     const lines = [
       isFileRead ? `# ${file}, without what is as by default` : `# there is no ${file}: all is as by default`,
     ]
@@ -182,7 +218,7 @@ async function settingsText(world: World, name: string): Promise<string> {
       for (const [key, { default: byDefault, secret }] of Object.entries(properties)) {
         const set = (value as Record<string, Record<string, unknown>>)[table]?.[key]
         if (JSON.stringify(set) === JSON.stringify(byDefault)) continue
-        lines.push(`${table}.${key} = ${secret ? '(set, and left out)' : JSON.stringify(set)}`)
+        lines.push(`${table}.${key} = ${secret ? LEFT_OUT : settingText(key, set)}`)
       }
     return `${lines.join('\n')}\n`
   } catch (error) {
@@ -191,19 +227,27 @@ async function settingsText(world: World, name: string): Promise<string> {
   }
 }
 
-/**
- * Removes what may open a door: credentials in headers and addresses, whatever stands behind a word for a secret, and of
- * addresses the path, since that of a webhook is its key.
- */
-function withoutAnySecrets(text: string): string {
-  return withoutSecrets(text)
-    .replace(/\b(https?:\/\/[^\s/"'<>]+)\/[^\s"'<>]+/g, '$1/***')
-    .replace(SECRET_WORD, '$1***')
+const LEFT_OUT = '(set, and left out)'
+
+/** A number or a switch is no secret. Behind a name that speaks of one, a text is shown where it is the path of a file. */
+function settingText(key: string, value: unknown): string {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (!isSensitiveName(key) && !/_file$/.test(key)) return masked(JSON.stringify(value))
+  const paths = [value].flat()
+  if (paths.every(isFile)) return JSON.stringify(value)
+  const isPath = paths.every((path) => typeof path === 'string' && isAbsolute(path))
+  return `(set, and left out, since it is no ${isPath ? 'file that is there' : 'absolute path'})`
 }
 
-/** `password=x`, `"apiKey": "x"`, `Tokens: x`. */
-const SECRET_WORD =
-  /((?:pass(?:word|wort|wd|phrase|code)|secret|token|credential|community|psk|api[_-]?key|update[_-]?key)(?:e?s)?["']?\s*[=:]\s*["']?)[^\s"',;]+/gi
+/** Whether it leads to something; where only root may look, it may. */
+function isFile(path: unknown): boolean {
+  if (typeof path !== 'string' || !isAbsolute(path)) return false
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES'
+  }
+}
 
 function tarOf(texts: ReadonlyMap<string, string>): { archive: Buffer; paths: string[] } {
   const parts: Buffer[] = []

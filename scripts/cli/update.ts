@@ -32,7 +32,8 @@ const ANSWER_MS = 10_000
 /** The first descriptor that systemd hands in. @source sd_listen_fds(3) */
 const HANDED_IN = 3
 
-const schema = Type.Object({ update: updateTable, image: imageTable }, { additionalProperties: false })
+/** The settings, /etc/plantroom/update.toml. */
+export const updateConfig = Type.Object({ update: updateTable, image: imageTable }, { additionalProperties: false })
 interface Settings {
   update: UpdateSettings
   image: ImageSettings
@@ -143,7 +144,7 @@ async function perform({ given, say, world }: Call, { onBegun, place, settings, 
 async function settingsOf({ given, world }: Call): Promise<Settings> {
   const { config, set = [] } = given
   const file = resolve(config ?? configFileOf('update', world.env))
-  const { value } = await loadConfig({ schema, file, mustExist: config !== undefined, sets: set })
+  const { value } = await loadConfig({ schema: updateConfig, file, mustExist: config !== undefined, sets: set })
   return value
 }
 

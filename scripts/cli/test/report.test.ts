@@ -6,13 +6,16 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { schemaTables } from '#kit/config/load.ts'
+import { holdsLater } from '#kit/test/holds.ts'
 import { daemonNames, loadDaemon } from '../daemons.ts'
 import { UPDATERS } from '../logs.ts'
 import { report } from '../report.ts'
@@ -104,11 +107,87 @@ t.test('secrets that a log or a unit holds are left out, whatever they are calle
   t.match(log, /https:\/\/hooks\.example\.com\/\*\*\*/)
 })
 
-t.test('a program that says too much is cut, and says so', async (t) => {
-  const { file, given, read } = machine(t, { journalctl: '/bin/head -c 9000000 /dev/zero | /bin/tr "\\0" a' })
+t.test('of a program that says too much the newest is kept, in whole lines, and the cut is told', async (t) => {
+  const lines =
+    'i=0; while [ $i -lt 9 ]; do /bin/head -c 999900 /dev/zero | /bin/tr "\\0" .; echo " line $i"; i=$((i+1)); done'
+  const { file, given, read } = machine(t, { journalctl: lines })
   await runCommand(report, [file], given)
-  t.match(read('logs/small.txt').slice(-60), /\(cut here, after 8388608 bytes\)\n$/)
+  const [told = '', ...kept] = read('logs/small.txt').trimEnd().split('\n')
+  t.match(told, /^\(cut here, at the beginning: \d+ older bytes are left out\)$/)
+  t.same(
+    kept.map((line) => line.replace(/^\.{999900}/, '')),
+    [1, 2, 3, 4, 5, 6, 7, 8].map((n) => ` line ${n}`),
+  )
 })
+
+t.test('what journalctl says of rights that the caller lacks is in it', async (t) => {
+  const { file, given, read } = machine(t, { journalctl: 'echo "-- No entries --"; echo "Hint: password=hidden" >&2' })
+  await runCommand(report, [file], given)
+  t.equal(read('logs/small.txt'), '-- No entries --\nHint: password=***\n')
+})
+
+t.test('no secret of a log, a unit, a setting or a refusal is in the report', async (t) => {
+  const secret = fc.uuid().map((id) => `q${id.slice(0, 13)}Z`)
+  await holdsLater(
+    t,
+    fc.asyncProperty(secret, async (secret) => {
+      const lines = [
+        ...[`rtsp://u:p@ss/${secret}@host/`, `{"tokens":["a b","${secret}"]}`, `x --password ${secret} y`],
+        ...[`Cookie: a=b; c=${secret}`, `secret_key='a ${secret}'`, `https://hooks.example/${secret}`],
+      ]
+      const says = `/bin/cat <<"END"\n${lines.join('\n')}\nend\nEND`
+      const { file, folder, given } = machine(t, { journalctl: says, systemctl: says, ip: says })
+      mkdirSync(join(folder, 'etc/plantroom'), { recursive: true })
+      const settings = (name: string, text: string) => writeFileSync(join(folder, `etc/plantroom/${name}.toml`), text)
+      settings('small', `[http]\nlisten = ["${secret}"]\n`)
+      settings('update', `update_url = "http://ann:${secret}@updates.example:3131/${secret}"\n`)
+      await runCommand(report, [file], { env: { ...given.env, PLANTROOM_BASE: folder } })
+      const all = execFileSync('tar', ['-xzOf', file], { encoding: 'utf8' })
+      rmSync(file)
+      return !all.includes(secret) && all.includes('http://***@updates.example:3131/***') && all.includes('end')
+    }),
+    { numRuns: 5 },
+  )
+})
+
+t.test('settings that are refused say where and what is expected, and not what was seen', async (t) => {
+  const { file, folder, given, read } = machine(t)
+  mkdirSync(join(folder, 'etc/plantroom'), { recursive: true })
+  const at = { env: { ...given.env, PLANTROOM_BASE: folder } }
+  for (const [text, said] of [
+    ['[http]\nlisten = "hidden"\n', /http\.listen .* line 2\): is refused; plantroom check-config says why/],
+    ['[http]\nsocket_ping_ms = "hidden"\n', /socket_ping_ms .* line 2\): saw something else, expected a whole number/],
+    ['[http]\nlisten = hidden\n', /line 2: is not TOML; plantroom check-config says why/],
+  ] as const) {
+    writeFileSync(join(folder, 'etc/plantroom/small.toml'), text)
+    await runCommand(report, [file], at)
+    t.match(read('settings/small.txt'), said)
+    t.notMatch(read('settings/small.txt'), /hidden/)
+    rmSync(file)
+  }
+})
+
+t.test(
+  'a setting for the file of a secret shows a file that is there, and no password that stands in its place',
+  async (t) => {
+    const { file, folder, given, read } = machine(t)
+    mkdirSync(join(folder, 'etc/plantroom'), { recursive: true })
+    const there = join(folder, 'etc/plantroom/secret')
+    writeFileSync(there, 'x')
+    const cases = [
+      [there, JSON.stringify(there)],
+      ['hidden', '(set, and left out, since it is no absolute path)'],
+      ['/hidden', '(set, and left out, since it is no file that is there)'],
+    ] as const
+    for (const [set, shown] of cases) {
+      writeFileSync(join(folder, 'etc/plantroom/gateway.toml'), `[mqtt]\npassword_file = ${JSON.stringify(set)}\n`)
+      const env = { ...given.env, PLANTROOM_BASE: folder }
+      await runCommand(report, [file], { env, daemonsFolder: SOURCES })
+      t.match(read('settings/gateway.txt'), `mqtt.password_file = ${shown}\n`)
+      rmSync(file)
+    }
+  },
+)
 
 t.test('each setting whose name speaks of a secret is a file, a number or is left out', async (t) => {
   for (const name of daemonNames(SOURCES)) {
