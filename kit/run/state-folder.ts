@@ -5,6 +5,7 @@ import {
   closeSync,
   constants,
   fsyncSync,
+  linkSync,
   lstatSync,
   openSync,
   readlinkSync,
@@ -134,8 +135,10 @@ export interface StateUse {
   makes: boolean
   /** Files of the caller to read, each only if it exists. */
   reads?: readonly string[]
-  /** A file of the caller that is replaced whole. */
+  /** A file of the caller that is written whole. */
   writes?: string
+  /** Whether an older one stays, and the command is refused. */
+  keepsOlder?: boolean
 }
 
 /** What a process gets that acts as the owner of a state folder; descriptors by number. */
@@ -165,14 +168,21 @@ export function openToRead(path: string): number {
  * Writes a file of the caller: it gets its name once whole, only its owner may read it, and it is new: a link in its
  * place is not followed.
  * @param write gets a descriptor; false if it failed, and the old file stays
+ * @param keepsOlder whether whatever has the name already, a link too, stays: EEXIST
  * @throws the error of the call that failed
  */
-export async function writeWhole(path: string, write: (descriptor: number) => Promise<boolean>): Promise<void> {
+export async function writeWhole(
+  path: string,
+  write: (descriptor: number) => Promise<boolean>,
+  { keepsOlder = false }: Pick<StateUse, 'keepsOlder'> = {},
+): Promise<void> {
   const given = handed()?.writes
   if (given !== undefined) {
     await write(given)
     return
   }
+  // Before anything is done, since a backup may take minutes.
+  if (keepsOlder) refuseOlder(path)
   // An unguessable name: in /tmp somebody else may have created a guessable one.
   const draft = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}`)
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
@@ -180,11 +190,30 @@ export async function writeWhole(path: string, write: (descriptor: number) => Pr
   try {
     if (!(await write(descriptor))) return
     fsyncSync(descriptor)
-    renameSync(draft, path)
+    if (keepsOlder) nameFirst(draft, path)
+    else renameSync(draft, path)
     await syncFolder(systemDisk, dirname(path))
   } finally {
     closeSync(descriptor)
     rmSync(draft, { force: true })
+  }
+}
+
+function refuseOlder(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return
+  throw Object.assign(new Error(`${path} is there`), { code: 'EEXIST', syscall: 'link' })
+}
+
+/** Unlike a rename, a link never replaces what somebody put there meanwhile. */
+function nameFirst(draft: string, path: string): void {
+  try {
+    linkSync(draft, path)
+  } catch (error) {
+    // A stick with FAT knows no links.
+    if (!['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'].includes((error as NodeJS.ErrnoException).code ?? ''))
+      throw error
+    refuseOlder(path)
+    renameSync(draft, path)
   }
 }
 

@@ -21,6 +21,7 @@ import {
   writeWhole,
 } from '#kit/run/state-folder.ts'
 import { makeFolder } from '#kit/store/store.ts'
+import { whyNotMade } from './command.ts'
 import { loadDaemon } from './daemons.ts'
 
 /** A command line: its use of files, and how this process runs it. */
@@ -94,7 +95,7 @@ async function callAsOwner(found: Owned, use: StateUse, argv: readonly string[])
   }
   try {
     if (use.writes === undefined) await call()
-    else await toFile(use.writes, call)
+    else await toFile(use.writes, use, call)
   } finally {
     for (const descriptor of reads.values()) closeSync(descriptor)
   }
@@ -113,10 +114,14 @@ function* openReads(paths: readonly string[]): Generator<[string, number]> {
   }
 }
 
-async function toFile(path: string, write: (descriptor: number) => Promise<boolean>): Promise<void> {
-  await writeWhole(resolve(path), write).catch((cause) => {
+async function toFile(
+  path: string,
+  { keepsOlder = false }: StateUse,
+  write: (descriptor: number) => Promise<boolean>,
+): Promise<void> {
+  await writeWhole(resolve(path), write, { keepsOlder }).catch((cause) => {
     if (cause?.syscall === undefined) throw cause
-    throw new Fault('caller_file', `${resolve(path)} could not be written (${cause.code})`, { cause })
+    throw new Fault('caller_file', whyNotMade(resolve(path), cause, '--replace'), { cause })
   })
 }
 

@@ -8,10 +8,10 @@ import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { configFileOf, exitCodes, stateFolderOf, version } from '#kit/run/arguments.ts'
 import { writeWhole } from '#kit/run/state-folder.ts'
 import { packState } from '#kit/store/backup.ts'
-import { type Command, parseCommand, requireWords, type World } from './command.ts'
+import { type Command, parseCommand, requireWords, type World, whyNotMade } from './command.ts'
 import { loadDaemon, requireDaemon } from './daemons.ts'
 
-const form = 'backup DAEMON [--state DIR] FILE'
+const form = 'backup DAEMON [--state DIR] [--replace] FILE'
 
 /** Writes a backup, whether the daemon runs or not. */
 export const backup: Command = {
@@ -20,29 +20,30 @@ export const backup: Command = {
   help: `plantroom ${form}
 
 Writes all that the API has set up, hashes of passwords and API keys and webhook secrets among it, to FILE: a gzipped
-tar that only its owner can read. An older FILE is replaced once the new one is whole. The daemon may run. It says what is kept
-elsewhere, by the settings in /etc/plantroom.
+tar that only its owner can read. A FILE that is there stays as it is, and nothing is written. The daemon may run. It says what
+is kept elsewhere, by the settings in /etc/plantroom.
   --state DIR    default /var/lib/plantroom/<daemon>
+  --replace      an older FILE is replaced, once the new one is whole
 Exit codes: 0 written, 1 failed, 2 wrong usage.
 `,
   stateUse(argv, world) {
-    const { name, folder, file } = read(argv, world)
-    return { daemon: name, folder, makes: false, reads: [configFileOf(name, world.env)], writes: file }
+    const { name, folder, file, keepsOlder } = read(argv, world)
+    return { daemon: name, folder, makes: false, reads: [configFileOf(name, world.env)], writes: file, keepsOlder }
   },
   async run(argv, world) {
-    const { name, folder, file } = read(argv, world)
+    const { name, folder, file, keepsOlder } = read(argv, world)
     if (!existsSync(folder)) throw new Fault('backup_failed', `there is no state folder ${folder}`)
     const about = { daemon: name, version, at: systemClock.epochMs(), secrets: 'all' } as const
     let count = 0
     const staging = folderForCopies()
     try {
-      await writeWhole(file, async (to) => {
+      const write = async (to: number) => {
         count = (await packState(to, { folder, staging, about })).files.length
         return true
-      })
+      }
+      await writeWhole(file, write, { keepsOlder })
     } catch (cause) {
-      const { code } = cause as NodeJS.ErrnoException
-      throw faultOf(cause, 'backup_failed', `${file} could not be written (${code})`)
+      throw faultOf(cause, 'backup_failed', whyNotMade(file, cause, '--replace'))
     }
     world.out(`${count} files of ${name} are in ${file}.\n`)
     for (const one of await keptElsewhere(world, name, folder)) world.out(`Not in it: ${one}.\n`)
@@ -75,9 +76,10 @@ function folderForCopies(): string {
 }
 
 function read(argv: readonly string[], world: World) {
-  const { values, positionals } = parseCommand(argv, { state: { type: 'string' } })
+  const { values, positionals } = parseCommand(argv, { state: { type: 'string' }, replace: { type: 'boolean' } })
   requireWords(positionals, 2, 2, form)
   const [name = '', file = ''] = positionals
   requireDaemon(world.daemonsFolder, name)
-  return { name, folder: resolve(values.state ?? stateFolderOf({ name, env: world.env })), file: resolve(file) }
+  const folder = resolve(values.state ?? stateFolderOf({ name, env: world.env }))
+  return { name, folder, file: resolve(file), keepsOlder: !values.replace }
 }

@@ -86,10 +86,16 @@ export async function sayDiskErrors(
   }
 }
 
-/** Why a file was not made that must not replace an older one. @param cause what opening it with `wx`, or writing it, threw */
-export function whyNotMade(file: string, cause: unknown): string {
+/**
+ * Why a file was not made that must not replace an older one.
+ * @param cause what opening it with `wx`, or writing it, threw
+ * @param replaces the option that replaces the older one, if there is one
+ */
+export function whyNotMade(file: string, cause: unknown, replaces?: string): string {
   const { code } = cause as NodeJS.ErrnoException
-  return `${file} ${code === 'EEXIST' ? 'is there already: name another file' : `cannot be written (${code})`}`
+  if (code !== 'EEXIST') return `${file} could not be written (${code})`
+  const way = replaces === undefined ? '' : `, or put the new one in its place by ${replaces}`
+  return `${file} is there already: name another file${way}`
 }
 
 /** Checks the number of words. @throws Fault `bad_usage` with the right form */

@@ -34,9 +34,9 @@ const SITE = JSON.stringify({
 /** What every command that touches state is called with, `STATE` and `FILE` standing for the folder and a file of root's. */
 const CALLS: Readonly<Record<string, readonly string[]>> = {
   password: ['password', 'gateway', '--state', 'STATE'],
-  backup: ['backup', 'gateway', '--state', 'STATE', 'FILE'],
+  backup: ['backup', 'gateway', '--replace', '--state', 'STATE', 'FILE'],
   restore: ['restore', 'gateway', '--state', 'STATE', 'FILE'],
-  'updates backup': ['updates', 'backup', '--state', 'STATE', 'FILE'],
+  'updates backup': ['updates', 'backup', '--replace', '--state', 'STATE', 'FILE'],
   'updates restore': ['updates', 'restore', '--state', 'STATE', 'FILE'],
   'controller import': ['controller', 'import', 'FILE', '--state', 'STATE'],
   'controller export': ['controller', 'export', 'FILE', '--state', 'STATE'],

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Test, t } from 'tap'
 import { version } from '#kit/run/arguments.ts'
-import { lockState } from '#kit/run/state-folder.ts'
+import { lockState, writeWhole } from '#kit/run/state-folder.ts'
 import { writeArchive } from '#kit/store/archive.ts'
 import { packState } from '#kit/store/backup.ts'
 import { commitRestore, makeNewState } from '#kit/store/restore.ts'
@@ -22,7 +22,8 @@ t.beforeEach(
     }),
 )
 
-const save = (t: Test, state = 'state') => runCommand(backup, ['small', '--state', at(t, state), at(t, 'b.tar.gz')])
+const save = (t: Test, state = 'state', more = ['--replace']) =>
+  runCommand(backup, ['small', '--state', at(t, state), ...more, at(t, 'b.tar.gz')])
 const put = (t: Test, state = 'state') => runCommand(restore, ['small', '--state', at(t, state), at(t, 'b.tar.gz')])
 
 t.test('of an installation in a folder of its own, the state is in it', async (t) => {
@@ -77,6 +78,31 @@ t.test('backs up while the daemon runs, and does not restore then', async (t) =>
   t.match(await save(t), { code: 0 })
   t.match(await put(t), { code: 'state_locked', err: /stop that one first/ })
   lock.release()
+})
+
+t.test('a file that is there stays as it is, and a link is not followed', async (t) => {
+  await writeFile(at(t, 'b.tar.gz'), 'older')
+  const refused = await save(t, 'state', [])
+  t.match(refused, {
+    code: 'backup_failed',
+    err: /b\.tar\.gz is there already: name another file, or .* by --replace$/,
+  })
+  t.equal(await readFile(at(t, 'b.tar.gz'), 'utf8'), 'older')
+  await symlink(at(t, 'elsewhere'), at(t, 'link'))
+  const through = await runCommand(backup, ['small', '--state', at(t, 'state'), at(t, 'link')])
+  t.match(through, { code: 'backup_failed', err: /is there already/ })
+  t.same((await readdir(t.testdirName)).sort(), ['b.tar.gz', 'link', 'state'])
+})
+
+t.test('nor is a file replaced that somebody puts there meanwhile', async (t) => {
+  const file = at(t, 'b.tar.gz')
+  const write = async () => {
+    writeFileSync(file, 'theirs')
+    return true
+  }
+  await t.rejects(writeWhole(file, write, { keepsOlder: true }), { code: 'EEXIST' })
+  t.equal(await readFile(file, 'utf8'), 'theirs')
+  t.same((await readdir(t.testdirName)).sort(), ['b.tar.gz', 'state'])
 })
 
 t.test('replaces an older backup only by a whole new one', async (t) => {
