@@ -16,8 +16,10 @@ const OF_LOGS: ReadonlySet<string> = new Set([
 
 /** Whether what stands behind this name in a log is secret. */
 function isSecretName(name: string): boolean {
-  return isSensitiveName(name) || wordsOfName(name).some((word) => OF_LOGS.has(word))
+  return isSensitiveName(name) || DOOR_CODE.test(name) || wordsOfName(name).some((word) => OF_LOGS.has(word))
 }
+
+const DOOR_CODE = /(?:access|alarm|door|entry|security|unlock)[_.-]?code/i
 
 /**
  * The same text without what may open a door: values of secret names, credentials of headers and addresses, what follows
@@ -94,6 +96,9 @@ function maskedLine(line: string): MaskedLine {
     .replace(ADDRESS, (_, scheme: string, rest: string) => scheme + hostOf(scheme, rest))
     .replace(/[^\s"'`]+/g, withoutUserinfo)
     .replace(SEEN_SETTING, `$1${MASK}`)
+    .replace(SETTING, (all, head: string, name: string, rest: string) =>
+      isSecretName(name) || name.endsWith('_file') ? `${head}${rest.startsWith(`saw ${MASK}`) ? rest : MASK}` : all,
+    )
     .replace(SEEN_TEXT, `$1${MASK}`)
     .replace(USER_FLAG, `$1${MASK}`)
   const inside = withoutElements(plain)
@@ -130,7 +135,8 @@ function withoutUserinfo(word: string): string {
   return word.slice(0, user.index + user[0].length) + MASK + word.slice(at)
 }
 
-/** What a refused setting had, in the sentence of a daemon that did not start. */
+/** What is wrong with a setting, in the sentence of a daemon that did not start: with what it had. */
+const SETTING = /(?<![\w.-])(([\w.-]+) \((?:[^()]* line \d+|[^()]*\.toml|command line)\): )(.+)/
 const SEEN_SETTING = /(\((?:[^()]* line \d+|[^()]*\.toml|command line)\): saw )(?:.*(?=, expected)|.*)/
 const SEEN_TEXT = /(\bsaw (?=\\*["'`]))(?:.*(?=, expected)|.*)/
 
@@ -139,7 +145,7 @@ const USER_FLAG = /((?<![^\s"'`])(?:-u|--user|--proxy-user)(?:[ =]|["'],[ \t]*["
 
 /** Credentials without a name before them; `Basic` and `Token` are also ordinary words. */
 const SCHEME =
-  /\b(Bearer(?=\s)|(?:Basic|Token|ApiKey|Negotiate)(?=\s+\S*[A-Z0-9=])|Digest(?=\s+\w+=))\s+(?:\w+=.*|\S+)/g
+  /\b(Bearer(?=\s)|bearer(?=\s+\S{8})|(?:Basic|Token|ApiKey|Negotiate)(?=\s+\S*[A-Z0-9=])|Digest(?=\s+\w+=))\s+(?:\w+=.*|\S+)/g
 
 /** JSON Web Tokens, API keys of Plantroom, hashes of passwords. */
 const TOKEN = /\beyJ[\w-]{8,}(?:\.[\w-]*)*|\bplk_[\w-]+|\$(?:argon2\w*|2[abxy]|[156y]|scrypt|pbkdf2[\w-]*)\$[^\s"'`]+/g
@@ -165,15 +171,19 @@ const WHOLE_NAME = `(?<!${NAME})(?=(?<name>(?:${NAME})+))\\k<name>`
 const between = (...parts: readonly RegExp[]) => `(?:${parts.map(({ source }) => source).join('|')})`
 /** What says that the value of a name follows. */
 const NAMED = new RegExp(
-  `${WHOLE_NAME}(?:\\[[^\\]\\s]{0,32}\\]|\\\\*["'\`]\\])?${between(
+  `${WHOLE_NAME}(?:(?<index>\\[[^\\]\\s]{0,64}\\])|\\\\*["'\`]\\])?${between(
     // name=value, "name": "value", name => value, name%3Dvalue
-    /\\*["'`]?[ \t]*(?:=>|:=|[:=](?!\\?\/\\?\/)|%3[dDaA])[ \t]*/,
+    /(?:\\*["'`]|&quot;|&#34;|%22)?[^\S\n]*(?:=>|:=|[:=](?!\\?\/\\?\/)|[\uff1a\uff1d]|%3[dDaA])[^\S\n]*/u,
     // {"name": "password", "value": "x"}, <input name="password" value="x">
     /\\*["'`](?:,|[ \t])[ \t]*\\*["'`]?(?:value|content|data|text)\\*["'`]?[ \t]*[:=][ \t]*/,
     // ["name", "value"]
     /\\*["'`],[ \t]*(?=\\*["'`[{\d])/,
-    // name("value")
-    /\([ \t]*(?=["'`])/,
+    // name("value"), the name 'value'
+    /(?:\([ \t]*|[ \t]+)(?=["'`])/,
+    // Password for ann: value
+    /(?:[ \t]+[\p{L}\p{N}_.@-]{1,32}){1,3}:[ \t]+/u,
+    // PIN 1234, the password is value1: a word with a digit, and no name=value
+    /[ \t]+(?:(?:is|was|to)[ \t]+)?(?=[^\s\d=]{0,64}\d)(?![^\s=]{0,64}=)/,
   )}`,
   'gu',
 )
@@ -188,18 +198,22 @@ function withoutValues(line: string, named: RegExp): MaskedLine {
   let text = ''
   let from = 0
   let isOpen = false
-  for (const match of line.matchAll(named)) {
-    const whole = match.groups?.name ?? ''
+  named.lastIndex = 0
+  for (let match = named.exec(line); match; match = named.exec(line)) {
+    const { name: whole = '', index = '' } = match.groups ?? {}
     // In a text within a text, "\ncookie:" is a line that begins with cookie.
     const isEscaped = line[match.index - 1] === '\\' && /^[nrt]/.test(whole)
-    const name = isEscaped && !isSecretName(whole) ? whole.slice(1) : whole
+    const name = `${isEscaped && !isSecretName(whole) ? whole.slice(1) : whole}${index}`
     const start = match.index + match[0].length
-    if (start < from || match.index < from || !isSecretName(name)) continue
+    // What follows may be a name of its own.
+    named.lastIndex = match.index + whole.length
+    if (!isSecretName(name)) continue
     const end = TO_THE_END.test(name) ? undefined : endOfValues(line, start, /s\d*$/i.test(name))
     isOpen = end === undefined && !(TO_THE_END.test(name) && /[^[{,]\s*$/.test(line.slice(start)))
     if (end === start || OPEN_WORD.test(line.slice(start, end))) continue
     text += line.slice(from, start) + (start < line.length ? MASK : '')
     from = end ?? line.length
+    named.lastIndex = from
   }
   return { text: text + line.slice(from), isOpen: isOpen ? 'value' : undefined }
 }
