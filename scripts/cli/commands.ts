@@ -5,6 +5,7 @@ import { type Command, ofDaemon } from './command.ts'
 import { firmware } from './firmware.ts'
 import { label } from './label.ts'
 import { logs } from './logs.ts'
+import { network } from './network.ts'
 import { password } from './password.ts'
 import { publish } from './publish.ts'
 import { report } from './report.ts'
@@ -22,6 +23,7 @@ export const commands: readonly Command[] = [
   status,
   logs,
   report,
+  network,
   checkConfig,
   password,
   backup,

@@ -369,8 +369,8 @@ function isEqual(one: Announcement | undefined, other: Announcement | undefined)
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
-/** A valid label before `.local`. @source RFC 1123, 2.1 */
-function hostLabel(hostname: string): string {
+/** A valid label before `.local`, by which a daemon that is announced is found. @source RFC 1123, 2.1 */
+export function hostLabel(hostname: string): string {
   const label =
     hostname
       .split('.')[0]

@@ -45,7 +45,19 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
 }
 /** Commands that touch none of a daemon's. */
 const STATELESS = [
-  ...['status', 'logs', 'report', 'check-config', 'label', 'firmware', 'publish', 'units', 'update', 'updates keys'],
+  ...[
+    'status',
+    'logs',
+    'report',
+    'check-config',
+    'label',
+    'network',
+    'firmware',
+    'publish',
+    'units',
+    'update',
+    'updates keys',
+  ],
 ]
 
 /** Names in the folder that the commands open, and what is beside them for an instant. */
