@@ -134,6 +134,7 @@ t.test('no secret of a log, a unit, a setting or a refusal is in the report', as
       const lines = [
         ...[`rtsp://u:p@ss/${secret}@host/`, `{"tokens":["a b","${secret}"]}`, `x --password ${secret} y`],
         ...[`Cookie: a=b; c=${secret}`, `secret_key='a ${secret}'`, `https://hooks.example/${secret}`],
+        `http://ann:${secret}@updates.example:3131/x`,
       ]
       const says = `/bin/cat <<"END"\n${lines.join('\n')}\nend\nEND`
       const { file, folder, given } = machine(t, { journalctl: says, systemctl: says, ip: says })
