@@ -37,3 +37,8 @@ for (const how of [undefined, 'sick'] as const)
     const stage = await killStage(t)
     for (let n = 1; await fillOnce(t, stage, n, how); n++);
   })
+
+t.test('full from each call that needs room on: by a delta', { timeout: 900_000 }, async (t) => {
+  const stage = await killStage(t, true)
+  for (let n = 1; await fillOnce(t, stage, n); n++);
+})

@@ -9,13 +9,13 @@ import { startedVersion } from './update-stage.ts'
 
 t.test('an update that is killed three times and run again is applied, or taken back', async (t) => {
   const stage = await killStage(t)
-  for (let n = 1; await killThrice(t, stage, n); n += 21);
-  for (let n = 70; await killThrice(t, stage, n, 'sick'); n += 20);
+  for (let n = 1; await killThrice(t, stage, n); n += 29);
+  await killThrice(t, stage, 70, 'sick')
 })
 
 t.test('so is one by a delta, which goes on where it was', async (t) => {
   const stage = await killStage(t, true)
-  for (let n = 1; await killThrice(t, stage, n); n += 19);
+  for (let n = 1; await killThrice(t, stage, n); n += 31);
   t.ok(stage.server.pulled.length > 0)
   t.ok(
     stage.server.pulled.every((one) => one === 'delta from 1.0.0'),
@@ -27,16 +27,16 @@ t.test(
   'after a power cut the old or the new version runs, and the update goes on',
   { skip: noLoopDisks },
   async (t) => {
-    await cutPower(t, { cuts: 5, isSick: false, mostChanges: 88 })
+    await cutPower(t, { cuts: 3, isSick: false, mostChanges: 88 })
   },
 )
 
 t.test('a disk that is full leaves the old or the new version, whole, and says how much is missing', async (t) => {
   const stage = await killStage(t)
-  for (const n of [1, 4, 9, 14, 19, 24, 30]) await fillOnce(t, stage, n)
-  for (const n of [25, 32, 36]) await fillOnce(t, stage, n, 'sick')
+  for (const n of [1, 9, 19, 30]) await fillOnce(t, stage, n)
+  await fillOnce(t, stage, 32, 'sick')
   const byDelta = await killStage(t, true)
-  for (const n of [9, 14, 19, 24, 30]) await fillOnce(t, byDelta, n)
+  for (const n of [9, 19, 30]) await fillOnce(t, byDelta, n)
 })
 
 t.test('as much room as was said to be missing is enough', { skip: noLoopDisks }, async (t) => {
