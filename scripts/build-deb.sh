@@ -128,6 +128,9 @@ install -m 644 "$work"/handbook/*.1.gz "$tree/usr/share/man/man1/"
 install -m 644 "$work"/handbook/*.5.gz "$tree/usr/share/man/man5/"
 install -m 644 "$work/handbook/plantroom.bash" "$tree/usr/share/bash-completion/completions/plantroom"
 
+install -D -m 755 scripts/deb/motd "$tree/etc/update-motd.d/60-plantroom"
+echo /etc/update-motd.d/60-plantroom >"$tree/DEBIAN/conffiles"
+
 install -m 644 systemd/*.service systemd/*.socket systemd/*.timer "$tree/usr/lib/systemd/system/"
 install -D -m 644 systemd/plantroom-update-sandbox.conf "$tree/usr/lib/systemd/system/plantroom-update-.service.d/sandbox.conf"
 mkdir -p "$tree/usr/lib/sysusers.d"
@@ -159,7 +162,7 @@ Section: net
 Priority: optional
 Installed-Size: $(du -sk "$tree" | cut -f 1)
 Depends: plantroom-runtime (= $node_version), libc6 (>= 2.36), libstdc++6, init-system-helpers (>= 1.51), udev, mount
-Recommends: systemd, dbus, polkitd, gstreamer1.0-plugins-base, gstreamer1.0-plugins-good, gstreamer1.0-libav, gstreamer1.0-plugins-ugly, libasound2t64 | libasound2, linuxptp
+Recommends: systemd, dbus, polkitd, iproute2, gstreamer1.0-plugins-base, gstreamer1.0-plugins-good, gstreamer1.0-libav, gstreamer1.0-plugins-ugly, libasound2t64 | libasound2, linuxptp
 Description: daemons behind a building
  Drives the serial field buses of a plant room and offers them over HTTP,
  webhooks and WebSocket, with a page for people; is the network board, which

@@ -1,5 +1,7 @@
 /** The commands that manage daemons, in the order of the help; bundled separately. */
+
 import { backup } from './backup.ts'
+import { banner } from './banner.ts'
 import { checkConfig } from './check-config.ts'
 import { type Command, ofDaemon } from './command.ts'
 import { firmware } from './firmware.ts'
@@ -24,6 +26,7 @@ export const commands: readonly Command[] = [
   logs,
   report,
   network,
+  banner,
   checkConfig,
   password,
   backup,

@@ -21,7 +21,7 @@ const ANSWER_MS = 5000
 const MOST_BYTES = 4_194_304
 
 /** What is told, as JSON has it. */
-interface NetworkFacts {
+export interface NetworkFacts {
   hostname: string
   /** By which daemons that are announced are found; null if none is, or none answers. */
   mdnsName: string | null
@@ -78,8 +78,8 @@ Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 no address that other machines re
   },
 }
 
-/** @throws Fault `no_network_facts` */
-async function networkFacts(world: World): Promise<NetworkFacts> {
+/** What answers here, and under which addresses. @throws Fault `no_network_facts` */
+export async function networkFacts(world: World): Promise<NetworkFacts> {
   const [links, four, six, pages] = await Promise.all([
     askIp<IpLink>(world, ['address']),
     askIp<IpRoute>(world, ['-4', 'route', 'show', 'default']),

@@ -31,6 +31,10 @@ export interface DaemonStatus {
   /** As reported by the daemon; null if it does not answer, or not without a password. */
   version: string | null
   name: string | null
+  /** Of a board: what it is. */
+  role: string | null
+  /** How it is, in its own words, where it says so without a password. */
+  verdict: { state: string; text: string } | null
   /** As reported by the daemon, else by systemd. */
   uptimeMs: number | null
 }
@@ -40,9 +44,12 @@ const ANSWER_MS = 2000
 const MOST_ANSWER_BYTES = 65_536
 
 /** What a daemon says of itself, where it needs no password. */
+const plain = (maxLength: number) => Type.String({ maxLength, pattern: '^\\P{Cc}*$' })
 const said = Type.Object({
   version: Type.Refine(Type.String(), isVersion),
-  name: Type.Optional(Type.Union([Type.String({ maxLength: 64, pattern: '^\\P{Cc}*$' }), Type.Null()])),
+  name: Type.Optional(Type.Union([plain(64), Type.Null()])),
+  role: Type.Optional(plain(32)),
+  verdict: Type.Optional(Type.Object({ state: plain(16), text: plain(500) })),
   uptimeMs: Type.Optional(Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
   uptime_s: Type.Optional(Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
 })
@@ -56,7 +63,7 @@ export const status: Command = {
 
 Asks systemd for the unit, and the daemon itself at the address in its settings. Needs no rights and no password.
 Health: answers; off, since its unit is not enabled and does not run; no answer; something else answers there (wrong
-answer in JSON); settings refused (plantroom check-config says why).
+answer in JSON); settings refused (plantroom check-config says why). A board says more of itself in the last column.
   --config, --listen, --set    as the daemon was started with; need DAEMON
   --json                       one JSON list
 Exit codes: 0 all answer but those that are off, 2 wrong usage, 3 one does not answer; with DAEMON also when it is off.
@@ -88,6 +95,8 @@ export function daemonStatus(world: World, name: string): Promise<DaemonStatus> 
   return statusOf(world, name, undefined, [])
 }
 
+const NOTHING_SAID = { version: null, name: null, role: null, verdict: null }
+
 async function statusOf(
   world: World,
   name: string,
@@ -97,7 +106,7 @@ async function statusOf(
   const { config: schema, statusPath } = await loadDaemon(world.daemonsFolder, name)
   const unit = await askSystemd(name, world.env)
   const { state, isOff } = unit
-  const silent = { daemon: name, unit: state, isOff, url: null, version: null, name: null, uptimeMs: unit.uptimeMs }
+  const silent = { daemon: name, unit: state, isOff, url: null, ...NOTHING_SAID, uptimeMs: unit.uptimeMs }
   try {
     const file = config ?? configFileOf(name, world.env)
     const { value } = await loadConfig({ schema, file, mustExist: config !== undefined, sets })
@@ -119,8 +128,8 @@ async function ask(url: string): Promise<Pick<DaemonStatus, 'health'> & Partial<
   const { body, status } = answer
   if (asksForPassword(status, body)) return { health: 'answers' }
   if (status !== 200 || !Value.Check(said, body)) return { health: 'wrong answer' } // something else listens there
-  const { name = null, uptimeMs, uptime_s: uptimeS, version } = body
-  return { health: 'answers', version, name, uptimeMs: asMs(uptimeMs, 1) ?? asMs(uptimeS, 1000) }
+  const { name = null, role = null, uptimeMs, uptime_s: uptimeS, verdict = null, version } = body
+  return { health: 'answers', version, name, role, verdict, uptimeMs: asMs(uptimeMs, 1) ?? asMs(uptimeS, 1000) }
 }
 
 /**
@@ -174,15 +183,16 @@ async function askSystemd(
 
 function tableOf(all: readonly DaemonStatus[]): string {
   if (all.length === 0) return 'There is no daemon here.\n'
-  const rows = all.map(({ daemon, unit, url, health, version, uptimeMs }) => [
+  const rows = all.map(({ daemon, unit, url, health, version, uptimeMs, verdict }) => [
     daemon,
     unit ?? '-',
     url ?? '-',
     health === 'wrong answer' ? 'something else answers there' : health,
     version ?? '-',
     uptimeMs === null ? '-' : durationText(uptimeMs),
+    verdict?.text ?? '',
   ])
-  const table = [['daemon', 'unit', 'address', 'health', 'version', 'up'], ...rows]
+  const table = [['daemon', 'unit', 'address', 'health', 'version', 'up', ''], ...rows]
   const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)))
   const lineOf = (row: string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')
   return table.map((row) => `${lineOf(row).trimEnd()}\n`).join('')

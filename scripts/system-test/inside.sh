@@ -28,6 +28,12 @@ report_is_whole_and_without_secrets() {
   rm -r /root/report /root/report.tar.gz
   return "$code"
 }
+# As pam_motd runs it at each login.
+a_login_says_what_runs() {
+  local said
+  said=$(run-parts /etc/update-motd.d) && grep -Eq '^  gateway ' <<<"$said" && grep -Eq '^ +http://' <<<"$said"
+}
+
 bash_completes_its_words() {
   bash -c '. /usr/share/bash-completion/completions/plantroom && COMP_WORDS=(plantroom logs --fol) COMP_CWORD=2 && _plantroom && [ "${COMPREPLY[*]}" = --follow ]'
 }
@@ -97,6 +103,7 @@ promise 'what was set up outlives a restart' setup_outlives_a_restart
 promise 'nobody else reads its state' state_is_its_own
 promise 'plantroom logs shows what it has logged' logs_are_shown
 promise 'plantroom report holds what is known, and no secret' report_is_whole_and_without_secrets
+promise 'a login says what runs here, and where its page is' a_login_says_what_runs
 promise 'bash completes commands and their options' bash_completes_its_words
 promise 'man has a page of the commands, and one of the settings' has_pages_for_man
 promise 'after SIGKILL it comes back, with its state' comes_back_after KILL 10 is_set_up

@@ -25,6 +25,17 @@ t.test('shows what a daemon answers, and ends with 0', async (t) => {
   )
 })
 
+t.test('a board says how it is, in its own words', async (t) => {
+  const verdict = { state: 'warn', text: 'Plays, and the clock is not locked.' }
+  const address = await listening(t, JSON.stringify({ version: '1.2.3', role: 'decoder', verdict }))
+  t.match(
+    (await runCommand(status, ['small', '--listen', address])).out,
+    /answers +1\.2\.3 +- +Plays, and the clock is not locked\.\n$/,
+  )
+  const { out } = await runCommand(status, ['small', '--json', '--listen', address])
+  t.match(JSON.parse(out), [{ role: 'decoder', verdict }])
+})
+
 t.test('gives the same as JSON', async (t) => {
   const address = await listening(t, '{"version":"1.2.3","name":"Boiler room","uptimeMs":5}')
   const { out } = await runCommand(status, ['small', '--json', '--set', `http.listen=${address}`])
