@@ -156,7 +156,7 @@ bench-siege: build ## all three daemons attacked at once for half an hour while 
 	@node scripts/bench/siege.ts
 
 .PHONY: wear
-wear: build ## what each daemon writes to its card in a day, idle and busy, six minutes
+wear: build ## what each daemon writes to its card in a day, idle and busy, eight minutes
 	@node scripts/bench/wear.ts
 
 .PHONY: system-test

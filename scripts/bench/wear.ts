@@ -20,6 +20,8 @@ type Daemon = (typeof DAEMONS)[number]
 
 /** What is written at a start has been written by then; memory is swept half a minute after it. */
 const SETTLE_MS = 45_000
+/** A bad line's entries are written once a minute only after a few minutes (`ledger.save_most_ms`). */
+const BUSY_SETTLE_MS = 180_000
 const DEMO_START_MS = 180_000
 const DAY_S = 86_400
 const MB = 1e6
@@ -108,7 +110,7 @@ async function busy(folder: string, seconds: number) {
   })
   try {
     await saidBy(demo, /Ctrl-C stops everything/, DEMO_START_MS)
-    await sleep(SETTLE_MS)
+    await sleep(BUSY_SETTLE_MS)
     const pids = daemonsOf(demo.pid ?? 0)
     const now = () => new Map([...pids.keys()].map((pid) => [pid, diskOf(pid)]))
     const [before, filmBefore] = [now(), filmBytes(folder)]
