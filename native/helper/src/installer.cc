@@ -53,6 +53,18 @@ static Answer checkInstaller(const Options& options, int fd) {
   return done();
 }
 
+/**
+ * Whether a file in the state folder is the caller's. From systemd 257 on the folder of a dynamic user is mapped: on disk, and
+ * here, it and all in it belong to nobody, and only in the board's own view to the caller.
+ * @source systemd.exec(5), DynamicUser; seen in Debian 13, where a file of the board's has the owner 65534
+ */
+static bool isOfCaller(const Options& options, const struct stat& file, uid_t caller) {
+  const uid_t NOBODY = 65534;
+  if (file.st_uid == caller) return true;
+  struct stat folder;
+  return file.st_uid == NOBODY && stat(options.stateFolder.c_str(), &folder) == 0 && folder.st_uid == NOBODY;
+}
+
 Answer installImage(const Options& options, const std::string& path, uid_t caller) {
   Opened program(open(options.installer.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   Answer fit = checkInstaller(options, program.fd);
@@ -60,7 +72,7 @@ Answer installImage(const Options& options, const std::string& path, uid_t calle
   Opened image(openBelow(options.stateFolder, path));
   if (image.fd < 0) return failedCall("bad_path", "the image cannot be opened below " + options.stateFolder, errno);
   struct stat facts;
-  if (fstat(image.fd, &facts) < 0 || !S_ISREG(facts.st_mode) || facts.st_uid != caller || facts.st_size == 0)
+  if (fstat(image.fd, &facts) < 0 || !S_ISREG(facts.st_mode) || !isOfCaller(options, facts, caller) || facts.st_size == 0)
     return refused("bad_path", "the image must be a file of whoever asks, with something in it");
   // The lock goes with this process, and with the program: it holds no descriptor of it.
   if (flock(program.fd, LOCK_EX | LOCK_NB) < 0) return refused("busy", "an image is being installed already");

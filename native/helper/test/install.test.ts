@@ -1,5 +1,5 @@
 /** How an image gets to the installer, and what the installer gets. */
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { startHelper } from './running-helper.ts'
@@ -28,6 +28,31 @@ t.test('B.ota install runs the installer with the image, below the state folder 
   t.equal(await install(`${state}/firmware/image`), 'ok\n')
   t.equal(helper.file('installed'), '/dev/stdin the image\n')
 })
+
+const isRoot = process.getuid?.() === 0
+
+t.test(
+  "B.ota a mapped state folder is the board's, though nobody owns it here",
+  { skip: !isRoot && 'needs root' },
+  async (t) => {
+    const NOBODY = 65534
+    const helper = await startHelper(t)
+    helper.put('state/image', 'the image')
+    helper.put('install', `#!/bin/sh\ncat "$1" >${helper.root}/installed\n`)
+    chmodSync(join(helper.root, 'install'), 0o755)
+    const { state } = helper
+    chownSync(`${state}/image`, NOBODY, NOBODY)
+    t.match(
+      await helper.say(`install ${state}/image\n`),
+      /^error bad_path .* whoever asks/,
+      'in a folder that is not mapped',
+    )
+    chownSync(state, NOBODY, NOBODY)
+    t.equal(await helper.say(`install ${state}/image\n`), 'ok\n')
+    chownSync(`${state}/image`, 1, 1)
+    t.match(await helper.say(`install ${state}/image\n`), /^error bad_path .* whoever asks/, 'of somebody else')
+  },
+)
 
 t.test('B.ota an installer that fails, that hangs, or that runs already is told', async (t) => {
   const helper = await startHelper(t, ['--install-seconds', '3'])
