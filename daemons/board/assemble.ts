@@ -12,6 +12,7 @@ import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createShareOf } from '#kit/net/address.ts'
 import { alarmPart } from '#kit/records/alarms.ts'
 import { openRecords, type Records } from '#kit/records/records.ts'
+import { imageVersion, readOutcome } from '#kit/release/running-image.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { faultStatus } from './api/answers.ts'
 import { configRoutes } from './api/config-routes.ts'
@@ -48,7 +49,6 @@ import {
   createFactsBook,
   type FactsBook,
   groupSeed,
-  imageVersion,
   machineModel,
   machineName,
   readBootId,
@@ -292,7 +292,13 @@ function serverOf(context: Context, common: Common, { house, status, feed, meter
         table: peers,
         recorder,
       }),
-      ...otaRoutes({ ota, bounds: uploadBounds(config), rebooter, recorder }),
+      ...otaRoutes({
+        ota,
+        lastOutcome: () => readOutcome(config.ota.outcome),
+        bounds: uploadBounds(config),
+        rebooter,
+        recorder,
+      }),
       ...journalRoutes({ journal, clock }),
       ...ledgerRoutes({ ledger, recorder, clock }),
       ...house.routes,

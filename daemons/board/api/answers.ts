@@ -1,6 +1,7 @@
 /** Schemas of the board's answers and of each role's state, and the HTTP status of its faults. */
 import { Type } from 'typebox'
 import { count, fault, instant, number, object, orNull, text, yesNo } from '#kit/http/route.ts'
+import { updateOutcome } from '#kit/release/running-image.ts'
 import { roleNames } from '../wire/names.ts'
 
 // The state of each role, in its own answers and under its name in `GET /api/status`.
@@ -380,6 +381,7 @@ export const formAnswer = object({
 export const otaReadyAnswer = object({
   takes_images: Type.Boolean(),
   missing: orNull(fault),
+  last: orNull(updateOutcome),
 })
 
 export const otaAnswer = object({

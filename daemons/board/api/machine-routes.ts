@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { fieldsFault } from '#kit/http/check.ts'
 import { Reply, type Route, route, type UploadBounds, uploadRoute } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/records/records.ts'
+import type { UpdateOutcome } from '#kit/release/running-image.ts'
 import type { Ota } from '../core/machine/firmware.ts'
 import type { Rebooter } from '../core/machine/ports.ts'
 import type { SettingsBook } from '../core/settings/book.ts'
@@ -90,22 +91,24 @@ export function restartRoutes({ book, rebooter, recorder }: RestartParts): Route
 /** Dependencies. */
 interface OtaRouteParts {
   ota: Ota
+  /** What became of the last update; null if nothing is known of it. */
+  lastOutcome(): Promise<UpdateOutcome | null>
   bounds: UploadBounds
   rebooter: Rebooter
   recorder: Recorder
 }
 
-export function otaRoutes({ ota, bounds, rebooter, recorder }: OtaRouteParts): Route[] {
+export function otaRoutes({ ota, lastOutcome, bounds, rebooter, recorder }: OtaRouteParts): Route[] {
   return [
     route({
       method: 'GET',
       path: '/api/ota',
       who: 'admin',
       reply: otaReadyAnswer,
-      summary: 'Whether the board can take an image, and what it lacks',
+      summary: 'Whether the board can take an image, what it lacks, and what became of the last one',
       async handle() {
-        const missing = await ota.missing()
-        return { takes_images: missing === null, missing }
+        const [missing, last] = await Promise.all([ota.missing(), lastOutcome()])
+        return { takes_images: missing === null, missing, last }
       },
     }),
     uploadRoute({

@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { reachableAddresses } from '#kit/net/address.ts'
 import { identityHere, instanceName } from '#kit/net/mdns/mdns.ts'
-import { isVersion } from '#kit/pure/version.ts'
 import type { MachineFacts } from '../core/machine/ports.ts'
 
 // Facts that stay while the machine runs.
@@ -37,16 +36,6 @@ export function machineModel(places: readonly string[] = MODEL_PLACES): string |
     if (model !== '') return model.slice(0, 128)
   }
   return null
-}
-
-/**
- * The version of the image that this system came with; undefined if it came with none.
- * @param file as os-release(5)
- */
-export function imageVersion(file: string): string | undefined {
-  const line = /^IMAGE_VERSION=(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"']*))[ \t]*$/m.exec(textOfFile(file))
-  const version = line?.slice(1).find((part) => part !== undefined)
-  return version !== undefined && isVersion(version) ? version : undefined
 }
 
 function textOfFile(path: string): string {

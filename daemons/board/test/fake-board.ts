@@ -155,7 +155,7 @@ function usual(
     case 'GET /api/streams':
       return [200, state.streams]
     case 'GET /api/ota':
-      return [200, { takes_images: true, missing: null }]
+      return [200, { takes_images: true, missing: null, last: null }]
     case 'GET /api/history':
       return state.history ? [200, state.history] : OTHER_ROLE
     case 'GET /api/peers':

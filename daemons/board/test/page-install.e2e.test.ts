@@ -7,6 +7,7 @@ import { openStage, type Stage } from './page-stage.ts'
 t.test('firmware', { skip: noBrowser, timeout: 60_000 }, async (t) => {
   await play<Stage>(t, await openStage(t, { serial: fakeSerial() }), [
     ['says that the running version is untouched when an image is refused', firmwareRefused],
+    ['says why the last update was taken back', firmwareFellBack],
     ['goes through all four steps', firmwareInstalled],
   ])
 })
@@ -20,12 +21,15 @@ t.test('the first run', { skip: noBrowser, timeout: 60_000 }, async (t) => {
 
 async function firmwareRefused(t: Test, { page, board, audit, visit }: Stage): Promise<void> {
   const message = 'this board takes no image, as it knows no key to prove one by'
-  board.on('GET /api/ota', () => [200, { takes_images: false, missing: { code: 'ota_not_set_up', message } }])
+  board.on('GET /api/ota', () => [
+    200,
+    { takes_images: false, missing: { code: 'ota_not_set_up', message }, last: null },
+  ])
   await visit('firmware')
   await page.getByText('This board takes no image yet.').waitFor()
   await page.getByText('This board takes no image, as it knows no key to prove one by.').waitFor()
   t.equal(await page.getByRole('button', { name: 'Pick an image' }).isVisible(), false, 'and invites none')
-  board.on('GET /api/ota', () => [200, { takes_images: true, missing: null }])
+  board.on('GET /api/ota', () => [200, { takes_images: true, missing: null, last: null }])
   await visit('system')
   await visit('firmware')
   await page.getByText('Version 0.2.0 runs.', { exact: true }).waitFor()
@@ -39,6 +43,19 @@ async function firmwareRefused(t: Test, { page, board, audit, visit }: Stage): P
   await page.getByText('board-0.3.0.img was not installed.').waitFor()
   await page.getByText('The running version is untouched.').waitFor()
   await audit(t, 'firmware-refused')
+}
+
+async function firmwareFellBack(t: Test, { page, board, audit, visit }: Stage): Promise<void> {
+  const why = 'it was not well within 5 min: plantroom-board is failed'
+  const last = { result: 'fell_back', version: '0.3.0', runs: '0.2.0', why, at: 1 }
+  board.on('GET /api/ota', () => [200, { takes_images: true, missing: null, last }])
+  // The refusal of before is on the page until it is loaded anew.
+  await page.reload()
+  await visit('firmware')
+  await page.getByText('The last update failed; version 0.2.0 runs again.').waitFor()
+  await page.getByText(`Version 0.3.0 was installed: ${why}. Settings are as they were.`).waitFor()
+  await audit(t, 'firmware-fell-back')
+  board.on('GET /api/ota', () => [200, { takes_images: true, missing: null, last: { ...last, result: 'good' } }])
 }
 
 async function firmwareInstalled(t: Test, { page, board, audit }: Stage): Promise<void> {

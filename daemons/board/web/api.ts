@@ -1,4 +1,6 @@
 /** This board's API as the pages use it: answers, calls and the password. Instants are epoch ms. */
+
+import type { UpdateOutcome } from '#kit/release/running-image.ts'
 import { type Credentials, call, createRenewal } from '#kit/web/call.ts'
 import type { PtpView } from '../core/ptp/ptp.ts'
 import type { Check, HistoryView } from '../core/sound/sound.ts'
@@ -200,6 +202,12 @@ export interface ConfigForm {
 /** Answer of `GET /api/config`: every setting, flat. */
 export type Config = Record<string, string | number | boolean | null>
 
+/** Answer of `GET /api/ota`: what the board lacks to take an image, and what became of the last one. */
+export interface FirmwareReady {
+  missing: { message: string } | null
+  last: UpdateOutcome | null
+}
+
 /** Answer of calls that restart the board. */
 interface Restart {
   about_s: number
@@ -247,7 +255,7 @@ export const api = {
       answerMs: SLOW_ANSWER_MS,
       ifMatch,
     }),
-  firmwareReady: () => call<{ missing: { message: string } | null }>('GET /api/ota'),
+  firmwareReady: () => call<FirmwareReady>('GET /api/ota'),
   reboot: () => call<Restart>('POST /api/reboot'),
   setPassword: (password: string) =>
     call<{ password_set: boolean }>('POST /api/password', formBody({ password }), { answerMs: SLOW_ANSWER_MS }),

@@ -9,7 +9,7 @@ import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { bytesText, sentence } from '#kit/web/numbers.ts'
 import { type Judgement, lamp, verdict } from '#kit/web/parts.ts'
-import { api, type Status, signedInWith } from './api.ts'
+import { api, type FirmwareReady, type Status, signedInWith } from './api.ts'
 import { awaitRestart, restarting, status } from './state.ts'
 import * as texts from './texts.ts'
 
@@ -108,9 +108,10 @@ export function FirmwarePage(): VNode | null {
   const field = useRef<HTMLInputElement>(null)
   const [isOver, setOver] = useState(false)
   useKeys(texts.firmware, [{ key: 'u', what: texts.picksImage, run: () => void field.current?.click() }])
-  const [missing, setMissing] = useState<string | null>(null)
+  const [ready, setReady] = useState<FirmwareReady>({ missing: null, last: null })
+  const missing = ready.missing?.message ?? null
   useEffect(() => holdPage(now), [now.phase])
-  useLook(async () => setMissing((await api.firmwareReady()).missing?.message ?? null), READY_MS)
+  useLook(async () => setReady(await api.firmwareReady()), READY_MS)
   if (!board) return null
 
   const isBusy = now.phase === 'sending' || now.phase === 'sent' || restarting.value !== null
@@ -128,7 +129,7 @@ export function FirmwarePage(): VNode | null {
     event.preventDefault()
     setOver(true)
   }
-  return html`<h1 class="sr">Firmware</h1>${verdict(judge(board, now, others, missing))}
+  return html`<h1 class="sr">Firmware</h1>${verdict(judge(board, now, others, ready))}
     <section class="panel" aria-label="Image"><div class="in stack">
       ${isBusy || now.phase === 'installed' ? under(now, board) : null}
       <div class=${isOver ? 'drop over' : 'drop'} onDragOver=${over} onDragLeave=${() => setOver(false)} onDrop=${drop} hidden=${isBusy || others !== null || missing !== null}>
@@ -172,7 +173,7 @@ function otherSender({ ota }: Status): Judgement | null {
   }
 }
 
-function judge(board: Status, now: Upload, others: Judgement | null, missing: string | null): Judgement {
+function judge(board: Status, now: Upload, others: Judgement | null, { missing, last }: FirmwareReady): Judgement {
   const running = texts.versionRuns(board.version)
   if (now.phase === 'sending')
     return { lit: 'busy', sentence: texts.firmwareSending(now.name), why: texts.staysUntilRestart(running) }
@@ -184,13 +185,16 @@ function judge(board: Status, now: Upload, others: Judgement | null, missing: st
     return { lit: 'fault', sentence: texts.wasNotInstalled(now.name), why: `${now.sentence} ${UNTOUCHED} ${running}` }
   if (now.phase === 'installed') return { lit: 'ok', sentence: texts.versionRunsSinceRestart(board.version) }
   if (missing !== null)
-    return { lit: 'warn', sentence: texts.boardTakesNoImageYet, why: `${sentence(missing)} ${running}` }
+    return { lit: 'warn', sentence: texts.boardTakesNoImageYet, why: `${sentence(missing.message)} ${running}` }
   if (board.ota?.state === 'failed' && board.ota.fault)
     return {
       lit: 'warn',
       sentence: running,
       why: texts.lastImageFailed(board.ota.fault.message, UNTOUCHED),
     }
+  if (last?.result === 'fell_back')
+    return { lit: 'warn', sentence: texts.fellBack(last.runs), why: texts.whyFellBack(last.version, last.why ?? '') }
+  if (last?.result === 'on_trial') return { lit: 'busy', sentence: running, why: texts.onTrial(last.why) }
   return { lit: 'ok', sentence: running, why: board.machine.model ?? undefined }
 }
 

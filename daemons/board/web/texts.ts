@@ -554,6 +554,13 @@ export const pageContinues = 'This page continues by itself.'
 export const wasNotInstalled = (name: string) => `${name} was not installed.`
 export const versionRunsSinceRestart = (version: string) => `Version ${version} runs since the restart.`
 export const boardTakesNoImageYet = 'This board takes no image yet.'
+export const fellBack = (runs: string) => `The last update failed; version ${runs} runs again.`
+export const whyFellBack = (version: string | null, why: string) =>
+  `Version ${version ?? '(not known)'} was installed: ${why}. Settings are as they were.`
+export const onTrial = (why: string | null) =>
+  why === null
+    ? 'It was installed just now. It stays if everything is well for a minute; else the version before starts again.'
+    : `The version before starts again: ${why}.`
 export const lastImageFailed = (message: string, untouched: string) =>
   `The last image was not installed: ${message} ${untouched}`
 

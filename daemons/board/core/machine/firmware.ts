@@ -83,6 +83,13 @@ export const otaKeys = Type.Object(
       description:
         'socket on which plantroom update hands over images; empty: ota.sock in the runtime folder of the unit, if it has one',
     }),
+    outcome: Type.String({
+      default: '/var/lib/plantroom-slots/outcome.json',
+      minLength: 1,
+      maxLength: 4096,
+      description:
+        'file in which a card with two systems keeps what became of the last update; without it there is nothing to tell',
+    }),
     os_release: Type.String({
       default: '/etc/os-release',
       minLength: 1,

@@ -4,7 +4,6 @@ import { defaultInterface, interfaceOfRoutes } from '../../io/interfaces.ts'
 import {
   createFactsBook,
   groupSeed,
-  imageVersion,
   machineModel,
   readBootId,
   readTemperature,
@@ -100,21 +99,4 @@ t.test('facts are looked up at intervals, the state of the clock less often', as
   for (const { address, prefix } of addresses) t.ok(address !== '127.0.0.1' && prefix > 0, address)
   book.stop()
   t.equal(clock.pending(), 0)
-})
-
-t.test('B.ota the version of the image is that of os-release, as shells would read it', async (t) => {
-  const rows: [text: string, version: string | undefined][] = [
-    ['ID=debian\nIMAGE_VERSION=2.1.0\n', '2.1.0'],
-    ['IMAGE_VERSION="2.1.0"', '2.1.0'],
-    ["IMAGE_VERSION='2.1.0' \n", '2.1.0'],
-    ['#IMAGE_VERSION=2.1.0\n', undefined],
-    ['OLD_IMAGE_VERSION=2.1.0\n', undefined],
-    ['IMAGE_VERSION=2.1\n', undefined],
-    ['IMAGE_VERSION="2.1.0\n', undefined],
-    ['IMAGE_VERSION=\n2.1.0', undefined],
-    ['', undefined],
-  ]
-  const folder = t.testdir(Object.fromEntries(rows.map(([text], at) => [String(at), text])))
-  for (const [at, [text, version]] of rows.entries()) t.equal(imageVersion(`${folder}/${at}`), version, text)
-  t.equal(imageVersion('/nowhere'), undefined)
 })
