@@ -12,6 +12,7 @@ import { password } from './password.ts'
 import { publish } from './publish.ts'
 import { report } from './report.ts'
 import { restore } from './restore.ts'
+import { slot } from './slot.ts'
 import { status } from './status.ts'
 import { units } from './units.ts'
 import { update } from './update.ts'
@@ -35,6 +36,7 @@ export const commands: readonly Command[] = [
   units,
   label,
   firmware,
+  slot,
   publish,
   updatesKeys,
   ofDaemon(backup, 'updates', 'put the state of the update server into one file; keys of releases are sealed in it'),

@@ -14,6 +14,7 @@ import { isVersion } from '#kit/pure/version.ts'
 import { configFileOf, exitCodes } from '#kit/run/arguments.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { daemonNames, loadDaemon } from './daemons.ts'
+import { changedSettings, changesText } from './image-settings.ts'
 
 const form = 'status [DAEMON] [--config FILE] [--listen HOST:PORT] [--set key=VALUE]... [--json]'
 
@@ -84,7 +85,8 @@ Exit codes: 0 all answer but those that are off, 2 wrong usage, 3 one does not a
     if (values.listen !== undefined) sets.push(`http.listen=${JSON.stringify(values.listen)}`)
     const names = only === undefined ? daemonNames(world.daemonsFolder) : [only]
     const all = await Promise.all(names.map((name) => statusOf(world, name, values.config, sets)))
-    world.out(values.json ? `${JSON.stringify(all, null, 2)}\n` : tableOf(all))
+    const changes = only === undefined && !values.json ? await changedSettings(world) : null
+    world.out(values.json ? `${JSON.stringify(all, null, 2)}\n` : `${tableOf(all)}${changesText(changes)}`)
     const isFine = ({ health }: DaemonStatus) => health === 'answers' || (health === 'off' && only === undefined)
     return all.every(isFine) ? exitCodes.fine : exitCodes.notRunning
   },

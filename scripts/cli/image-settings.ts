@@ -1,0 +1,49 @@
+/** What of /etc an installer has changed over the image that a board was flashed with. */
+import { access, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { World } from './command.ts'
+
+/** The program of an image that reads and writes which slot starts next; a machine without it has no slots. */
+export const BOOT_STATE = '/usr/lib/plantroom-image/boot-state'
+/** The upper layer of /etc (firmware-images/init). */
+const CHANGES = '/data/etc/changes'
+/** Files that a board makes by itself, which tell nothing about what an installer has set. */
+const OWN_FILES = /^(machine-id|hostname|resolv\.conf|\.updated|\.pwd\.lock|adjtime|ssh\/ssh_host_.*|.*-)$/
+/** Most files that are listed. */
+const MOST_CHANGES = 200
+
+/** @param path as on the machine; PLANTROOM_BASE goes before, as for settings */
+export function placeOf(world: World, path: string): string {
+  return `${world.env.PLANTROOM_BASE ?? ''}${path}`
+}
+
+/** Files of /etc that are not as in the image, below /etc; null on a machine without an image. */
+export async function changedSettings(world: World): Promise<string[] | null> {
+  const found: string[] = []
+  try {
+    await access(placeOf(world, BOOT_STATE))
+  } catch {
+    return null
+  }
+  await collect(placeOf(world, CHANGES), '', found)
+  return found
+}
+
+/** For people; nothing on a machine without an image. */
+export function changesText(changes: readonly string[] | null): string {
+  if (changes === null || changes.length === 0) return ''
+  return `Different from the image, and kept over updates:\n${changes.map((file) => `  /etc/${file}\n`).join('')}`
+}
+
+async function collect(folder: string, below: string, found: string[]): Promise<void> {
+  const entries = await readdir(join(folder, below), { withFileTypes: true }).catch(() => undefined)
+  // Of a folder that only root may read its name is told.
+  if (entries === undefined && below !== '') found.push(`${below}/`)
+  for (const entry of (entries ?? []).sort((one, other) => (one.name < other.name ? -1 : 1))) {
+    const path = join(below, entry.name)
+    if (found.length >= MOST_CHANGES) return
+    if (entry.isDirectory()) await collect(folder, path, found)
+    // What was removed stands there as a device, as overlayfs marks it.
+    else if (!OWN_FILES.test(path)) found.push(entry.isCharacterDevice() ? `${path} (removed)` : path)
+  }
+}

@@ -1,0 +1,230 @@
+/** `plantroom slot`: which of a board's two systems runs, whether it has shown that it is good, and the way back. */
+import { execFile } from 'node:child_process'
+import { chmod } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { systemClock } from '#kit/clock.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { imageVersion, readOutcome, type UpdateOutcome } from '#kit/release/running-image.ts'
+import { exitCodes } from '#kit/run/arguments.ts'
+import { replaceFile } from '#kit/store/store.ts'
+import { type Command, parseCommand, requireWords, runForm, type World } from './command.ts'
+import { daemonNames } from './daemons.ts'
+import { BOOT_STATE, changedSettings, changesText, placeOf } from './image-settings.ts'
+import {
+  type BootState,
+  isStartable,
+  nextSlot,
+  otherSlot,
+  readBootState,
+  runTrial,
+  type SlotName,
+} from './slot-trial.ts'
+import { daemonStatus } from './status.ts'
+
+const forms = {
+  show: 'slot show [--json]',
+  switch: 'slot switch',
+  confirm: 'slot confirm [--good-s N] [--within-s N]',
+}
+
+/** What became of the last update: on data, where both systems read it. */
+const OUTCOME = '/var/lib/plantroom-slots/outcome.json'
+/** Time a program of the system has to answer, ms: D-Bus may have to start a service. */
+const ANSWER_MS = 20_000
+/** Between two looks at the daemons, ms. */
+const LOOK_MS = 5000
+/** Units that a board cannot be reached without, beside its daemons. */
+const NEEDED_UNITS = ['ssh.service', 'systemd-networkd.service']
+/** Shows, switches, and judges the running one. */
+export const slot: Command = {
+  name: 'slot',
+  summary: 'the two systems of a board that was flashed with an image, and which starts next',
+  help: `plantroom ${Object.values(forms).join('\n          ')}
+
+show says which slot runs, its version and the other's, whether each is good, which starts next, what became of the last
+update, and which files of /etc differ from those of the image. It is what runs without a word too.
+switch has the other slot start next, on trial: if it is not good, the next start after that is this one again.
+confirm is what plantroom-slot.service runs after each start: it waits until every daemon that is switched on is active and
+answers, --good-s seconds (60) without a break, and marks the slot good. Where a new system does not get there within
+--within-s seconds (300), it restarts the board, and the old one starts.
+  --json    one JSON object
+Exit codes: 0 done; 1 this machine has no slots, or they cannot be read; 2 wrong usage.
+`,
+  stateUse: () => undefined,
+  async run(argv, world) {
+    const known = {
+      show: { form: forms.show, run: show },
+      switch: { form: forms.switch, run: switchSlot },
+      confirm: { form: forms.confirm, run: confirm },
+    }
+    const words = argv[0] === undefined || argv[0].startsWith('-') ? ['show', ...argv] : argv
+    return await runForm(known, words, world, (sentence, cause) => new Fault('slot_failed', sentence, { cause }))
+  },
+}
+
+async function show(argv: readonly string[], world: World): Promise<number> {
+  const { values, positionals } = parseCommand(argv, { json: { type: 'boolean' } })
+  requireWords(positionals, 0, 0, forms.show)
+  const { state, running } = await slotsOf(world)
+  const versions = await versionsOf(world)
+  const outcome = await readOutcome(placeOf(world, OUTCOME))
+  const changes = await changedSettings(world)
+  const tellOf = (name: SlotName) => ({
+    slot: name,
+    version: name === running ? runningVersion(world) : (versions[name] ?? null),
+    is_good: isStartable(state, name) || (name === running && state.slots[name].isWhole),
+    starts_left: state.slots[name].startsLeft,
+  })
+  const told = { running: tellOf(running), other: tellOf(otherSlot(running)), next: nextSlot(state, running) }
+  world.out(
+    values.json ? `${JSON.stringify({ ...told, last: outcome, changes }, null, 2)}\n` : textOf(told, outcome, changes),
+  )
+  return exitCodes.fine
+}
+
+interface SlotFacts {
+  slot: SlotName
+  version: string | null
+  is_good: boolean
+  starts_left: number
+}
+
+function textOf(
+  { running, other, next }: { running: SlotFacts; other: SlotFacts; next: SlotName },
+  outcome: UpdateOutcome | null,
+  changes: readonly string[] | null,
+): string {
+  const lineOf = ({ slot: name, version, is_good: isGood }: SlotFacts, what: string) =>
+    `slot ${name}  ${what.padEnd(7)}  ${(version ?? 'no version known').padEnd(16)}  ${isGood ? 'good' : 'not good'}${name === next ? ', starts next' : ''}\n`
+  const last =
+    outcome?.result === 'fell_back'
+      ? `The last update, ${outcome.version ?? 'version not known'}, failed: ${outcome.why}.\n`
+      : ''
+  return `${lineOf(running, 'runs')}${lineOf(other, '')}${last}${changesText(changes)}`
+}
+
+async function switchSlot(argv: readonly string[], world: World): Promise<number> {
+  requireWords(parseCommand(argv, {}).positionals, 0, 0, forms.switch)
+  const { state, running } = await slotsOf(world)
+  const other = otherSlot(running)
+  if (!state.slots[other].isWhole)
+    throw new Fault('slot_failed', `slot ${other} holds no whole system that was good: there is nothing to go to`)
+  await callBootState(world, 'set-primary', other)
+  world.out(
+    `Slot ${other} starts next, on trial: restart the board. If it is not good, slot ${running} is back after that.\n`,
+  )
+  return exitCodes.fine
+}
+
+async function confirm(argv: readonly string[], world: World): Promise<number> {
+  const { values, positionals } = parseCommand(argv, { 'good-s': { type: 'string' }, 'within-s': { type: 'string' } })
+  requireWords(positionals, 0, 0, forms.confirm)
+  const goodMs = secondsOf(values['good-s'] ?? '60', '--good-s')
+  const withinMs = secondsOf(values['within-s'] ?? '300', '--within-s')
+  const { running } = await slotsOf(world)
+  const outcomeFile = placeOf(world, OUTCOME)
+  await runTrial(
+    {
+      clock: systemClock,
+      running,
+      version: runningVersion(world),
+      bootState: async () => (await slotsOf(world)).state,
+      versionIn: async (name) => (await versionsOf(world))[name] ?? null,
+      faults: () => faultsOf(world),
+      confirm: async () => void (await callBootState(world, 'confirm', running)),
+      outcome: () => readOutcome(outcomeFile),
+      async keep(outcome) {
+        await replaceFile(outcomeFile, `${JSON.stringify(outcome)}\n`)
+        // The board, which tells it on its page, is another user.
+        await chmod(outcomeFile, 0o644)
+      },
+      restart: async () => void (await callProgram(world, 'systemctl', ['reboot'])),
+      pause: (ms) => sleep(ms),
+      say: (line) => world.out(`${line}\n`),
+    },
+    { goodMs, withinMs, lookMs: LOOK_MS },
+  )
+  return exitCodes.fine
+}
+
+function secondsOf(text: string, option: string): number {
+  if (!/^[1-9]\d{0,4}$/.test(text)) throw new Fault('bad_usage', `${option} is a number of seconds, 1 to 99999`)
+  return Number(text) * 1000
+}
+
+// The machine.
+
+/** @throws Fault `slot_failed` if this machine has no slots */
+async function slotsOf(world: World): Promise<{ state: BootState; running: SlotName }> {
+  const state = readBootState(await callBootState(world, 'show'))
+  const running = (await callBootState(world, 'get-current')).trim()
+  if (state === undefined || (running !== 'A' && running !== 'B'))
+    throw new Fault(
+      'slot_failed',
+      'the boot loader does not say which slot runs: this machine was not started from one',
+    )
+  return { state, running }
+}
+
+async function callBootState(world: World, ...words: string[]): Promise<string> {
+  try {
+    return await callProgram(world, placeOf(world, BOOT_STATE), words)
+  } catch (cause) {
+    const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
+    const why = isMissing ? 'it was not flashed with an image' : (cause as Error).message.trim()
+    throw new Fault('slot_failed', `the slots of this machine cannot be read: ${why}`, { cause })
+  }
+}
+
+async function callProgram({ env }: World, program: string, words: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(program, words, { timeout: ANSWER_MS, env, encoding: 'utf8' })
+  return stdout
+}
+
+function runningVersion(world: World): string {
+  return imageVersion(placeOf(world, '/etc/os-release')) ?? '0.0.0'
+}
+
+/** As RAUC has noted them at each installation; none for the system that the card was flashed with. */
+async function versionsOf(world: World): Promise<Partial<Record<SlotName, string>>> {
+  const text = await callProgram(world, 'rauc', ['status', '--detailed', '--output-format=json']).catch(() => '{}')
+  const { slots = [] } = JSON.parse(text) as { slots?: Record<string, RaucSlot>[] }
+  const known = slots
+    .flatMap((one) => Object.values(one))
+    .map((one) => [one.bootname, one.slot_status?.bundle?.version])
+  return Object.fromEntries(known.filter(([name, version]) => name !== undefined && version !== undefined))
+}
+
+interface RaucSlot {
+  bootname?: string
+  slot_status?: { bundle?: { version?: string } }
+}
+
+/** What is not well of what is switched on. */
+async function faultsOf(world: World): Promise<string[]> {
+  const failed = await failedUnits(world)
+  const faults = failed.map((unit) => `${unit} has failed`)
+  for (const name of await enabledDaemons(world)) {
+    const { unit, health } = await daemonStatus(world, name)
+    if (unit !== 'active') faults.push(`plantroom-${name} is ${unit ?? 'not there'}`)
+    else if (health !== 'answers') faults.push(`plantroom-${name}: ${health}`)
+  }
+  return [...new Set(faults)]
+}
+
+async function failedUnits(world: World): Promise<string[]> {
+  const list = await callProgram(world, 'systemctl', ['list-units', '--state=failed', '--plain', '--no-legend'])
+  const names = list.split('\n').map((line) => line.trim().split(/\s+/)[0] ?? '')
+  return names.filter((name) => name.startsWith('plantroom-') || NEEDED_UNITS.includes(name))
+}
+
+/** Asked first, and at once: loading the settings of a daemon takes seconds on a small board, a program half of one. */
+async function enabledDaemons(world: World): Promise<string[]> {
+  const names = daemonNames(world.daemonsFolder)
+  const words = ['is-enabled', ...names.map((name) => `plantroom-${name}.service`)]
+  // Ends with 1 if one is not enabled; a line for each all the same.
+  const answer = await callProgram(world, 'systemctl', words).catch((error) => String(error.stdout ?? ''))
+  const states = answer.split('\n')
+  return names.filter((_, at) => states[at]?.trim() === 'enabled')
+}
