@@ -169,6 +169,21 @@ vm-test: deb ## the board on a kernel of its own: USB/IP, sound cards, in guests
 	@scripts/apt-setup.sh vm-test
 	@node scripts/run-tests.ts vm
 
+.PHONY: image
+image: deb ## the contents of a card for 64-bit ARM boards: build/image (needs root; RELEASE=yes and PLANTROOM_KEYS=FOLDER for one to hand out)
+	@scripts/apt-setup.sh image
+	@scripts/image/build.sh $(if $(RELEASE),--release)
+
+.PHONY: image-test
+image-test: image ## flashes an emulated board, updates it well and badly, and cuts its power (needs root, some 25 minutes)
+	@scripts/apt-setup.sh image-test
+	@scripts/image/further.sh
+	@node scripts/run-tests.ts image
+
+.PHONY: keys
+keys: ## the keys of a maker of images: make keys KEYS=FOLDER, outside of the checkout
+	@scripts/image/keys.sh "$(KEYS)"
+
 .PHONY: fresh-test
 fresh-test: ## make demo and make test in empty Debian 12 and 13, as root and as a user (needs root, hours)
 	@scripts/apt-setup.sh system-test

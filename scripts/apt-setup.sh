@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages needed for one or more purposes: build, test, bench, system-test, vm-test.
+# Installs the Debian packages needed for one or more purposes: build, test, bench, system-test, vm-test, image, image-test.
 #
 #   scripts/apt-setup.sh build test     installs what is missing; silent if nothing is
 #   scripts/apt-setup.sh --check test   installs nothing: reports what is missing and cannot be installed from here
@@ -29,8 +29,14 @@ packages_of() {
     system-test) echo mmdebstrap systemd-container curl dpkg-dev makeself lintian ;;
     # A guest with its own kernel: tools to build its disk, and to run it.
     vm-test) echo mmdebstrap debian-archive-keyring busybox-static cpio kmod e2fsprogs xz-utils qemu-system-x86 qemu-utils ;;
+    # A disk for arm64 boards, and a board to try it on: its packages are set up by this machine's emulation of their processor.
+    image)
+      echo mmdebstrap debian-archive-keyring arch-test qemu-user-static binfmt-support busybox-static cpio kmod zstd squashfs-tools \
+        e2fsprogs fdisk dosfstools mtools bmap-tools rauc openssl xz-utils g++-aarch64-linux-gnu
+      ;;
+    image-test) echo qemu-system-arm qemu-efi-aarch64 qemu-utils ipxe-qemu openssh-client curl mtools e2fsprogs rauc squashfs-tools ;;
     *)
-      echo "unknown purpose '$1': build, test, bench, system-test, vm-test" >&2
+      echo "unknown purpose '$1': build, test, bench, system-test, vm-test, image, image-test" >&2
       exit 2
       ;;
   esac

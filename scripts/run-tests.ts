@@ -1,11 +1,11 @@
 /**
  * Runs the checks and tests, and ends with one line: `N passed, N failed`, with `, N skipped` if some were.
  *
- *     node scripts/run-tests.ts [checks] [unit] [e2e] [measure] [vm] [FILE ...] [--slowest]
+ *     node scripts/run-tests.ts [checks] [unit] [e2e] [measure] [vm] [image] [FILE ...] [--slowest]
  *
  * `checks` are the checks without tests (scripts/checks.ts), each counted as one test. `e2e` is every *.e2e.test.ts,
  * `measure` every *.measure.test.ts, which needs a quiet machine, `unit` every other *.test.ts; `vm` is every
- * *.vm-test.ts, which starts its own guests. Ends with 0 only if something ran and nothing failed.
+ * *.vm-test.ts, which starts its own guests, `image` every *.image-test.ts, which starts a board. Ends with 0 only if something ran and nothing failed.
  */
 import { globSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -34,6 +34,8 @@ const E2E_FILE_S = 180
 const MEASURE_FILE_S = 900
 /** Guests use both cores, and take minutes if they are emulated. */
 const VM_FILE_S = 900
+/** A board starts some twenty times, in a minute each; two and more where others use the machine. */
+const IMAGE_FILE_S = 5400
 /** Seconds for all files of one kind together; beyond it the run is broken, not slow. */
 const RUN_S = 1500
 const LONG_RUN_S = 1800
@@ -41,7 +43,7 @@ const LONG_RUN_S = 1800
 const root = dirname(import.meta.dirname)
 
 /** Kinds of test files; measurements of time run alone on the machine. */
-const KINDS = ['unit', 'e2e', 'measure', 'vm'] as const
+const KINDS = ['unit', 'e2e', 'measure', 'vm', 'image'] as const
 type Kind = (typeof KINDS)[number]
 
 const COSTS: Record<Kind, Cost> = {
@@ -49,11 +51,13 @@ const COSTS: Record<Kind, Cost> = {
   e2e: { jobs: E2E_JOBS, together: E2E_TOGETHER, fileS: E2E_FILE_S, runS: RUN_S },
   measure: { jobs: 1, fileS: MEASURE_FILE_S, runS: LONG_RUN_S },
   vm: { jobs: 1, fileS: VM_FILE_S, runS: LONG_RUN_S },
+  image: { jobs: 1, fileS: IMAGE_FILE_S, runS: IMAGE_FILE_S },
 }
 
 /** Test files of a kind below `folder`, as relative paths in a stable order. */
 export function testFiles(folder: string, kind: Kind): string[] {
-  if (kind === 'vm') return globSync('{daemons,kit,native,scripts}/**/*.vm-test.ts', { cwd: folder }).sort()
+  if (kind === 'vm' || kind === 'image')
+    return globSync(`{daemons,kit,native,scripts}/**/*.${kind}-test.ts`, { cwd: folder }).sort()
   const found = globSync('{daemons,kit,native,scripts}/**/*.test.ts', { cwd: folder })
   const kindOf = (file: string) => /\.(e2e|measure)\.test\.ts$/.exec(file)?.[1] ?? 'unit'
   return found.filter((file) => !file.includes('node_modules/') && kindOf(file) === kind).sort()

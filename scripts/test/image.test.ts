@@ -1,0 +1,160 @@
+/**
+ * The recipe of a card, without building one: the partition table, GRUB's and RAUC's files fit each other. GRUB's script
+ * is near enough to bash to run in it: the words that differ are functions here.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Test, t } from 'tap'
+
+const recipes = join(import.meta.dirname, '../../firmware-images')
+const bootState = join(recipes, 'tree/usr/lib/plantroom-image/boot-state')
+const read = (name: string) => readFileSync(join(recipes, name), 'utf8')
+
+/** GRUB's own words, in bash; a slot that `EMPTY` names holds no kernel. */
+const GRUB = `
+set() { printf -v "\${1%%=*}" %s "\${1#*=}"; }
+load_env() { local line; while IFS= read -r line; do case $line in [AO]*=*|B_*=*) set "$line";; esac; done <"$ENV"; }
+save_env() { { echo '# GRUB Environment Block'; for n in "$@"; do echo "$n=\${!n}"; done; head -c 1024 /dev/zero | tr '\\0' '#'; } | head -c 1024 >"$ENV.new" && cat "$ENV.new" >"$ENV"; }
+linux() { case $1 in *gpt2*) part=A;; *gpt3*) part=B;; esac; [ "$part" != "$EMPTY" ] && [[ " $* " == *" root=PARTLABEL=root$part rauc.slot=$part "* ]]; }
+initrd() { :; }
+boot() { echo "started $part on $disk"; exit 0; }
+sleep() { :; }
+reboot() { echo 'nothing started'; exit 0; }
+root=hd1,gpt1
+`
+
+/** A card with a grubenv as make_disk writes it. */
+function card(t: Test, state = 'ORDER=A B\nA_OK=1\nA_LEFT=3\nB_OK=0\nB_LEFT=0\n') {
+  const env = join(t.testdir({}), 'grubenv')
+  writeFileSync(env, `# GRUB Environment Block\n${state}`.padEnd(1024, '#'))
+  return {
+    env,
+    /** Power on. @returns the slot that starts */
+    start(empty = ''): string {
+      const out = execFileSync('bash', ['-c', `${GRUB}${read('grub.cfg')}`], {
+        encoding: 'utf8',
+        env: { ...process.env, ENV: env, EMPTY: empty },
+      })
+      return /started ([AB]) on hd1/.exec(out)?.[1] ?? out
+    },
+    call(...words: string[]): string {
+      return execFileSync('sh', [bootState, ...words], {
+        encoding: 'utf8',
+        env: { ...process.env, PLANTROOM_GRUBENV: env },
+      }).trim()
+    },
+  }
+}
+
+t.test('a new card starts the one system that it has, however often it is cut', async (t) => {
+  const { start } = card(t)
+  for (let times = 0; times < 8; times += 1) t.equal(start(), 'A')
+})
+
+t.test('a new system has one start to show that it is good', async (t) => {
+  const { call, start } = card(t)
+  call('confirm', 'A')
+  call('set-state', 'B', 'bad')
+  t.equal(start(), 'A', 'cut off while it is written')
+  call('set-primary', 'B')
+  t.equal(call('get-primary'), 'B')
+  t.equal(start(), 'B')
+  t.equal(start(), 'A', 'it has not shown that it is good')
+  t.equal(call('get-state', 'B'), 'bad')
+  call('confirm', 'A')
+  t.match(call('show'), /^ORDER=A B\nA_OK=1\nA_LEFT=3\nB_OK=0\nB_LEFT=0$/)
+})
+
+t.test('a system that has shown it is left after three starts that came to nothing', async (t) => {
+  const { call, start } = card(t)
+  call('set-primary', 'B')
+  t.equal(start(), 'B')
+  call('confirm', 'B')
+  t.match(call('show'), /^ORDER=B A\nA_OK=1\nA_LEFT=3\nB_OK=1\nB_LEFT=3$/)
+  t.same([start(), start(), start(), start()], ['B', 'B', 'B', 'A'])
+})
+
+t.test('a slot that holds nothing that starts is passed over at once', async (t) => {
+  const { call, start } = card(t)
+  call('set-primary', 'B')
+  t.equal(start('B'), 'A')
+})
+
+t.test('where both have come to nothing, both are tried on', async (t) => {
+  const { call, start } = card(t)
+  call('set-primary', 'B')
+  const started = Array.from({ length: 8 }, () => start())
+  t.ok(started.slice(4).includes('A') && started.slice(4).includes('B'), started.join(' '))
+})
+
+t.test('a card whose grubenv is not readable starts', async (t) => {
+  const { env, start } = card(t)
+  writeFileSync(env, '')
+  t.equal(start(), 'A')
+  t.equal(card(t, '').start(), 'A')
+})
+
+t.test('the state keeps its size and its place, so that one sector is written', async (t) => {
+  const { call, env } = card(t)
+  for (const words of [
+    ['set-primary', 'B'],
+    ['set-state', 'A', 'bad'],
+    ['confirm', 'B'],
+  ]) {
+    call(...words)
+    const text = readFileSync(env, 'utf8')
+    t.equal(text.length, 1024)
+    t.ok(text.indexOf('##') < 512)
+  }
+})
+
+t.test('boot-state refuses what is no slot, no state and no environment', async (t) => {
+  const { env } = card(t)
+  const codeOf = (file: string, ...words: string[]) =>
+    spawnSync('sh', [bootState, ...words], { env: { ...process.env, PLANTROOM_GRUBENV: file } }).status
+  t.equal(codeOf(env, 'get-state', 'C'), 2)
+  t.equal(codeOf(env, 'set-state', 'A', 'fine'), 2)
+  t.equal(codeOf(env, 'format'), 2)
+  t.equal(codeOf(bootState, 'show'), 1)
+})
+
+t.test('partitions, GRUB and RAUC name the same slots', async (t) => {
+  const table = read('partitions.sfdisk')
+  const names = [...table.matchAll(/name=(\w+)/g)].map((match) => match[1])
+  t.same(names, ['boot', 'rootA', 'rootB', 'data'])
+  const sizes = [...table.matchAll(/size=(\d+)MiB/g)].map((match) => match[1])
+  t.equal(sizes[1], sizes[2], 'an update fits into either slot')
+  const rauc = read('rauc/system.conf')
+  const slots = [
+    ...rauc.matchAll(/\[slot\.rootfs\.\d\]\ndevice=\/dev\/disk\/by-partlabel\/(\w+)\ntype=raw\nbootname=(\w)/g),
+  ]
+  t.same(
+    slots.map(([, device, name]) => [device, name]),
+    [
+      ['rootA', 'A'],
+      ['rootB', 'B'],
+    ],
+  )
+  t.match(rauc, /^bundle-formats=verity$/m)
+  t.match(rauc, /^bootloader-custom-backend=\/usr\/lib\/plantroom-image\/boot-state$/m)
+  const manifest = read('rauc/manifest.raucm')
+  t.match(manifest, /^format=verity$/m)
+  t.match(manifest, /^\[image\.rootfs\]\nfilename=rootfs\.img$/m)
+  for (const text of [rauc, manifest, read('tree/etc/plantroom/board.toml')])
+    t.match(text, /compatible ?= ?"?@COMPATIBLE@/)
+})
+
+const hasSfdisk = spawnSync('sfdisk', ['--version']).status === 0
+
+t.test('sfdisk makes that table', { skip: !hasSfdisk && 'sfdisk is missing' }, async (t) => {
+  const disk = join(t.testdir({ disk: '' }), 'disk')
+  execFileSync('truncate', ['--size=1200M', disk])
+  execFileSync('sfdisk', ['--quiet', disk], { input: read('partitions.sfdisk').replace(/^#.*\n/gm, '') })
+  const { partitiontable } = JSON.parse(execFileSync('sfdisk', ['--json', disk], { encoding: 'utf8' }))
+  t.equal(partitiontable.label, 'gpt')
+  t.same(
+    partitiontable.partitions.map(({ name }: { name: string }) => name),
+    ['boot', 'rootA', 'rootB', 'data'],
+  )
+})
