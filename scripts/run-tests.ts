@@ -51,7 +51,7 @@ const COSTS: Record<Kind, Cost> = {
   e2e: { jobs: E2E_JOBS, together: E2E_TOGETHER, fileS: E2E_FILE_S, runS: RUN_S },
   measure: { jobs: 1, fileS: MEASURE_FILE_S, runS: LONG_RUN_S },
   vm: { jobs: 1, fileS: VM_FILE_S, runS: LONG_RUN_S },
-  image: { jobs: 1, fileS: IMAGE_FILE_S, runS: IMAGE_FILE_S },
+  image: { jobs: 2, fileS: IMAGE_FILE_S, runS: IMAGE_FILE_S },
 }
 
 /** Test files of a kind below `folder`, as relative paths in a stable order. */

@@ -158,3 +158,22 @@ t.test('sfdisk makes that table', { skip: !hasSfdisk && 'sfdisk is missing' }, a
     ['boot', 'rootA', 'rootB', 'data'],
   )
 })
+
+const hasShellcheck = spawnSync('shellcheck', ['--version']).status === 0
+
+t.test(
+  'shellcheck finds nothing in what makes a card and what runs on it',
+  {
+    skip: !hasShellcheck && 'shellcheck is missing',
+  },
+  async (t) => {
+    const root = join(recipes, '..')
+    const makers = ['base', 'base-extras', 'build', 'further', 'keys', 'parts'].map(
+      (name) => `scripts/image/${name}.sh`,
+    )
+    const own = ['boot-state', 'first-boot'].map((name) => `firmware-images/tree/usr/lib/plantroom-image/${name}`)
+    const files = [...makers, ...own, 'firmware-images/tree/etc/plantroom/install-firmware']
+    const { stdout } = spawnSync('shellcheck', ['--external-sources', ...files], { cwd: root, encoding: 'utf8' })
+    t.equal(stdout, '')
+  },
+)
