@@ -53,7 +53,7 @@ async function firmwareFellBack(t: Test, { page, board, audit, visit }: Stage): 
   await page.reload()
   await visit('firmware')
   await page.getByText('The last update failed; version 0.2.0 runs again.').waitFor()
-  await page.getByText(`Version 0.3.0 was installed: ${why}. Settings are as they were.`).waitFor()
+  await page.getByText(`Version 0.3.0 was taken back, as ${why}. Settings are as they were.`).waitFor()
   await audit(t, 'firmware-fell-back')
   board.on('GET /api/ota', () => [200, { takes_images: true, missing: null, last: { ...last, result: 'good' } }])
 }

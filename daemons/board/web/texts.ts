@@ -556,7 +556,7 @@ export const versionRunsSinceRestart = (version: string) => `Version ${version} 
 export const boardTakesNoImageYet = 'This board takes no image yet.'
 export const fellBack = (runs: string) => `The last update failed; version ${runs} runs again.`
 export const whyFellBack = (version: string | null, why: string) =>
-  `Version ${version ?? '(not known)'} was installed: ${why}. Settings are as they were.`
+  `Version ${version ?? '(not known)'} was taken back, as ${why}. Settings are as they were.`
 export const onTrial = (why: string | null) =>
   why === null
     ? 'It was installed just now. It stays if everything is well for a minute; else the version before starts again.'
