@@ -207,7 +207,8 @@ async function faultsOf(world: World): Promise<string[]> {
   const faults = failed.map((unit) => `${unit} has failed`)
   for (const name of await enabledDaemons(world)) {
     const { unit, health } = await daemonStatus(world, name)
-    if (unit !== 'active') faults.push(`plantroom-${name} is ${unit ?? 'not there'}`)
+    if (unit !== 'active')
+      faults.push(`plantroom-${name} ${unit === null ? 'is not known to systemd, or not in time' : `is ${unit}`}`)
     else if (health !== 'answers') faults.push(`plantroom-${name}: ${health}`)
   }
   return [...new Set(faults)]
