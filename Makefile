@@ -175,7 +175,7 @@ image: deb ## the contents of a card for 64-bit ARM boards: build/image (needs r
 	@scripts/image/build.sh $(if $(RELEASE),--release)
 
 .PHONY: image-test
-image-test: image ## flashes an emulated board, updates it well and badly, and cuts its power (needs root, some 25 minutes)
+image-test: image ## flashes an emulated board, updates it well and badly, and cuts its power (needs root, half an hour)
 	@scripts/apt-setup.sh image-test
 	@scripts/image/further.sh
 	@node scripts/run-tests.ts image
