@@ -2,7 +2,7 @@
  * The board of this machine, as its updater sees it: what it runs, and a place to hand an image to. The socket belongs to the
  * board's user, so nothing that it says is believed beyond what the board could do by itself.
  */
-import { type IncomingMessage, request } from 'node:http'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
@@ -106,13 +106,31 @@ async function ask({ answerMs, image, socket }: Question): Promise<{ status: num
       source?.on('error', reject)
       within(image?.stallMs ?? answerMs)
       if (source === undefined) call.end()
-      else source.on('data', () => within(image?.stallMs ?? answerMs)).pipe(call)
+      else
+        sendAll(source, call, { sizeBytes: image?.sizeBytes ?? 0, onPiece: () => within(image?.stallMs ?? answerMs) })
     })
   } finally {
     clearTimeout(late)
     source?.destroy()
     call.destroy()
   }
+}
+
+/**
+ * Ends the request once the last piece is written: ended with pieces still waiting, Node adds an empty write, which fails
+ * where the board answers and hangs up between the two, and then its answer is lost.
+ */
+function sendAll(source: Readable, call: ClientRequest, image: { sizeBytes: number; onPiece(): void }): void {
+  let left = image.sizeBytes
+  source.on('data', (piece: Uint8Array) => {
+    image.onPiece()
+    left -= piece.length
+    if (left <= 0) call.write(piece, () => call.end())
+    else if (!call.write(piece)) {
+      source.pause()
+      call.once('drain', () => source.resume())
+    }
+  })
 }
 
 function silent(socket: string, cause: NodeJS.ErrnoException): Fault {
