@@ -48,9 +48,10 @@ export async function playedService(t: Owner, { folder, root }: { folder: string
     peer.on('error', () => {})
     peer.once('data', async (data) => {
       const word = String(data).trim()
+      const answer = lock === undefined ? `begun ${await begin(word as 'check' | 'apply')}` : 'running'
+      // Once it has begun: whoever sees it here may end it at once.
       asks.push(word)
-      if (lock !== undefined) peer.end('running\n')
-      else peer.end(`begun ${await begin(word as 'check' | 'apply')}\n`)
+      peer.end(`${answer}\n`)
     })
   })
   server.listen(socket)

@@ -52,6 +52,8 @@ const STATELESS = [
     'check-config',
     'label',
     'network',
+    'banner',
+    'slot',
     'firmware',
     'publish',
     'units',
