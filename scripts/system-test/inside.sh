@@ -65,9 +65,10 @@ listens_on_port_502() {
 }
 reinstalls_over_itself() { dpkg --install /bed/plantroom.deb && until_true 15 answers && is_set_up; }
 # With a file that an installer wrote, and a default that has changed since, dpkg asks nothing.
+# Settings are no conffiles; the script of the login is one, so that who switches it off has it off.
 upgrade_asks_nothing() {
   printf '[http]\nlisten = "0.0.0.0:3132"\n' >/etc/plantroom/gateway.toml
-  [ -z "$(dpkg-query --show --showformat='${Conffiles}' plantroom)" ] && grep --quiet '^#listen' /usr/share/plantroom/gateway.toml \
+  ! dpkg-query --show --showformat='${Conffiles}' plantroom | grep --quiet /etc/plantroom/ && grep --quiet '^#listen' /usr/share/plantroom/gateway.toml \
     && dpkg --install /bed/plantroom.deb </dev/null && grep --quiet '^listen' /etc/plantroom/gateway.toml && until_true 15 answers
 }
 remove_stops_and_keeps_state() {
