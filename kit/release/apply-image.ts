@@ -85,7 +85,7 @@ async function locked<Result extends UpdateOutcome | undefined>(
   // No folder of releases is changed here: the lock is that of the state.
   await makeFolder(state)
   return await underLock(parts, state, task, (say) =>
-    work({ parts, board: boardAt(image), memory: updateMemory(state), clock, say }),
+    work({ parts, board: boardAt(image, clock), memory: updateMemory(state), clock, say }),
   )
 }
 

@@ -6,6 +6,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
+import type { Clock, Timer } from '../clock.ts'
 import { readJsonAnswer } from '../net/json-answer.ts'
 import { Fault } from '../pure/fault.ts'
 import { escapeControls, shortCopy } from '../pure/text.ts'
@@ -47,16 +48,16 @@ export interface Board {
   install(image: AsyncIterable<Uint8Array>, sizeBytes: number): Promise<void>
 }
 
-export function boardAt({ answer_ms, install_ms, socket }: ImageSettings): Board {
+export function boardAt({ answer_ms, install_ms, socket }: ImageSettings, clock: Clock): Board {
   return {
     async about() {
-      const { body, status } = await ask({ socket, answerMs: answer_ms })
+      const { body, status } = await ask({ clock, socket, answerMs: answer_ms })
       if (status === 200 && Value.Check(about, body)) return body
       throw new Fault('image_board_silent', `what answers at ${socket} is no board, or one of another version`)
     },
     async install(image, sizeBytes) {
       const handed = { bytes: image, sizeBytes, stallMs: install_ms }
-      const { body, status } = await ask({ socket, answerMs: answer_ms, image: handed })
+      const { body, status } = await ask({ clock, socket, answerMs: answer_ms, image: handed })
       if (status === 200) return
       const said = Value.Check(refusal, body) ? body : { error: '', message: `it answered ${status}` }
       const sentence = `the board did not install the image: ${escapeControls(shortCopy(said.message, 300))}`
@@ -66,6 +67,7 @@ export function boardAt({ answer_ms, install_ms, socket }: ImageSettings): Board
 }
 
 interface Question {
+  clock: Clock
   socket: string
   /** In all: for a question without an image, else for its answer once that has begun. */
   answerMs: number
@@ -81,15 +83,15 @@ interface Question {
  * A board that sends a byte now and then must not hold the updater of root: what it sends ends no wait but a whole answer.
  * @throws Fault `image_board_silent`, and what the image throws
  */
-async function ask({ answerMs, image, socket }: Question): Promise<{ status: number; body: unknown }> {
+async function ask({ answerMs, clock, image, socket }: Question): Promise<{ status: number; body: unknown }> {
   const headers = image ? { 'content-length': image.sizeBytes } : {}
   const call = request({ socketPath: socket, method: image ? 'POST' : 'GET', path: '/', headers, agent: false })
   const source = image && Readable.from(image.bytes, { objectMode: false })
   let answer: IncomingMessage | undefined
-  let late: NodeJS.Timeout | undefined
+  let late: Timer | undefined
   const within = (ms: number) => {
-    clearTimeout(late)
-    late = setTimeout(() => (answer ?? call).destroy(new Error(`not done within ${ms} ms`)), ms)
+    late?.cancel()
+    late = clock.after(ms, () => void (answer ?? call).destroy(new Error(`not done within ${ms} ms`)))
   }
   try {
     return await new Promise((resolve, reject) => {
@@ -110,7 +112,7 @@ async function ask({ answerMs, image, socket }: Question): Promise<{ status: num
         sendAll(source, call, { sizeBytes: image?.sizeBytes ?? 0, onPiece: () => within(image?.stallMs ?? answerMs) })
     })
   } finally {
-    clearTimeout(late)
+    late?.cancel()
     source?.destroy()
     call.destroy()
   }

@@ -4,7 +4,6 @@
  *
  *     node scripts/bench/controller-day.ts
  */
-import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Static } from 'typebox'
 import { Value } from 'typebox/value'
@@ -15,6 +14,7 @@ import { limitsOf, storeKeys } from '../../daemons/controller/core/keys.ts'
 import { createHistory, type HistoryStore } from '../../daemons/controller/core/live/history.ts'
 import { openSiteStore, type SiteStore } from '../../daemons/controller/io/database.ts'
 import { type Ends, endAll, prepareSite, startController } from './controller-site.ts'
+import { writtenBytesOf } from './figures.ts'
 
 const CHANGES_A_SECOND = 10
 const DAY_S = 86_400
@@ -23,11 +23,6 @@ const ATTRIBUTES = 500
 const SETTLE_MS = 15_000
 const IDLE_MS = 60_000
 const MB = 1e6
-
-/** What the process has handed to the disk, WAL, checkpoints and all. @source proc(5), /proc/pid/io, write_bytes */
-function writtenBy(pid: number | 'self'): number {
-  return Number(/^write_bytes: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
-}
 
 /** Tells when the store has written what it was given. */
 function watched(store: SiteStore['history']): { store: HistoryStore; written(): Promise<unknown> } {
@@ -59,7 +54,7 @@ async function busyDay(folder: string): Promise<number> {
   const clock = fakeClock(Date.now())
   const { store, written } = watched(site.history)
   const history = createHistory({ clock, limits, store, onFault: (fault) => console.error(fault) })
-  const before = writtenBy('self')
+  const before = writtenBytesOf('self')
   for (let second = 0, count = 0; second < DAY_S; second++) {
     for (let n = 0; n < CHANGES_A_SECOND; n++, count++) {
       const attributeId = 1 + ((count * 7) % ATTRIBUTES)
@@ -74,7 +69,7 @@ async function busyDay(folder: string): Promise<number> {
   }
   await history.close()
   await site.close()
-  return writtenBy('self') - before
+  return writtenBytesOf('self') - before
 }
 
 const ends: Ends = []
@@ -83,9 +78,9 @@ try {
   const busyMb = (await busyDay(folder)) / MB
   const { pid } = await startController(ends, folder)
   await sleep(SETTLE_MS)
-  const before = writtenBy(pid)
+  const before = writtenBytesOf(pid)
   await sleep(IDLE_MS)
-  const idleMb = ((writtenBy(pid) - before) * ((DAY_S * 1000) / IDLE_MS)) / MB
+  const idleMb = ((writtenBytesOf(pid) - before) * ((DAY_S * 1000) / IDLE_MS)) / MB
   console.log(`busy, ${CHANGES_A_SECOND} changes a second of ${ATTRIBUTES} attributes: ${busyMb.toFixed(0)} MB a day`)
   console.log(`idle, 10,000 devices: ${idleMb.toFixed(1)} MB a day`)
 } finally {

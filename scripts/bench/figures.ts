@@ -23,6 +23,11 @@ export function cpuSecondsOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S
 }
 
+/** Bytes that a process has handed to the disk: the kernel counts pages as they become dirty. @source proc(5): /proc/pid/io, write_bytes */
+export function writtenBytesOf(pid: number | 'self'): number {
+  return Number(/^write_bytes: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
+}
+
 /** Quantile of measured values. @param part 0..1 */
 export function sampleQuantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((one, other) => one - other)

@@ -13,6 +13,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { end } from './bridges.ts'
 import { optionOf } from './chapter.ts'
+import { writtenBytesOf } from './figures.ts'
 import { listeningUrl } from './listening-url.ts'
 
 const DAEMONS = ['gateway', 'board', 'controller', 'recorder', 'updates'] as const
@@ -37,11 +38,6 @@ interface Written {
   log: number
 }
 
-/** What a process has handed to the disk: the kernel counts pages when they become dirty. @source proc(5): write_bytes */
-function diskOf(pid: number): number {
-  return Number(/^write_bytes: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
-}
-
 /** A process that listens, and what it said. */
 interface Started {
   child: ChildProcess
@@ -64,7 +60,7 @@ async function idle(folder: string, seconds: number): Promise<Map<string, Writte
     for (const name of DAEMONS) started.set(name, await startIdle(name, folder))
     await sleep(SETTLE_MS)
     const now = () =>
-      new Map([...started].map(([name, { child, saidBytes }]) => [name, [diskOf(child.pid ?? 0), saidBytes()]]))
+      new Map([...started].map(([name, { child, saidBytes }]) => [name, [writtenBytesOf(child.pid ?? 0), saidBytes()]]))
     const before = now()
     await sleep(seconds * 1000)
     return new Map(
@@ -112,7 +108,7 @@ async function busy(folder: string, seconds: number) {
     await saidBy(demo, /Ctrl-C stops everything/, DEMO_START_MS)
     await sleep(BUSY_SETTLE_MS)
     const pids = daemonsOf(demo.pid ?? 0)
-    const now = () => new Map([...pids.keys()].map((pid) => [pid, diskOf(pid)]))
+    const now = () => new Map([...pids.keys()].map((pid) => [pid, writtenBytesOf(pid)]))
     const [before, filmBefore] = [now(), filmBytes(folder)]
     await sleep(seconds * 1000)
     const film = filmBytes(folder) - filmBefore

@@ -1,9 +1,8 @@
 /** `plantroom banner`: what whoever signs in by ssh or at the console should know first. */
 import { exitCodes } from '#kit/run/arguments.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
-import { daemonNames } from './daemons.ts'
 import { networkFacts } from './network.ts'
-import { type DaemonStatus, daemonStatus } from './status.ts'
+import { type DaemonStatus, daemonStatuses } from './status.ts'
 
 export const banner: Command = {
   name: 'banner',
@@ -18,19 +17,20 @@ Exit codes: 0 in any case, 2 wrong usage.
   async run(argv, world) {
     const { positionals } = parseCommand(argv, {})
     requireWords(positionals, 0, 0, 'banner')
-    const [all, pages] = await Promise.all([
-      Promise.all(daemonNames(world.daemonsFolder).map((name) => daemonStatus(world, name))),
-      pagesByDaemon(world),
-    ])
+    const asked = daemonStatuses(world)
+    const [all, pages] = await Promise.all([asked, pagesByDaemon(world, asked)])
     world.out(bannerText(all, pages))
     return exitCodes.fine
   },
 }
 
 /** Addresses of the pages that others reach; undefined where `ip` is missing: the rest is worth saying. */
-async function pagesByDaemon(world: World): Promise<ReadonlyMap<string, string[]> | undefined> {
+async function pagesByDaemon(
+  world: World,
+  asked: Promise<readonly DaemonStatus[]>,
+): Promise<ReadonlyMap<string, string[]> | undefined> {
   const found = new Map<string, string[]>()
-  const facts = await networkFacts(world).catch(() => undefined)
+  const facts = await networkFacts(world, asked).catch(() => undefined)
   if (facts === undefined) return undefined
   for (const { pages } of facts.interfaces.flatMap(({ addresses }) => addresses) ?? [])
     for (const { daemon, url } of pages) found.set(daemon, [...(found.get(daemon) ?? []), url])

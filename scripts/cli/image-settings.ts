@@ -1,6 +1,7 @@
 /** What of /etc an installer has changed over the image that a board was flashed with. */
 import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { baseFolder } from '#kit/run/arguments.ts'
 import type { World } from './command.ts'
 
 /** The program of an image that reads and writes which slot starts next; a machine without it has no slots. */
@@ -12,20 +13,20 @@ const OWN_FILES = /^(machine-id|hostname|resolv\.conf|\.updated|\.pwd\.lock|adjt
 /** Most files that are listed. */
 const MOST_CHANGES = 200
 
-/** @param path as on the machine; PLANTROOM_BASE goes before, as for settings */
-export function placeOf(world: World, path: string): string {
-  return `${world.env.PLANTROOM_BASE ?? ''}${path}`
+/** @param path as on the machine, below the folder that holds its settings too */
+export function belowBase(world: World, path: string): string {
+  return join(baseFolder(world.env), path)
 }
 
 /** Files of /etc that are not as in the image, below /etc; null on a machine without an image. */
 export async function changedSettings(world: World): Promise<string[] | null> {
   const found: string[] = []
   try {
-    await access(placeOf(world, BOOT_STATE))
+    await access(belowBase(world, BOOT_STATE))
   } catch {
     return null
   }
-  await collect(placeOf(world, CHANGES), '', found)
+  await collect(belowBase(world, CHANGES), '', found)
   return found
 }
 

@@ -10,8 +10,8 @@ import { hostLabel } from '#kit/net/mdns/mdns.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { configFileOf, exitCodes } from '#kit/run/arguments.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
-import { daemonNames, loadDaemon } from './daemons.ts'
-import { daemonStatus } from './status.ts'
+import { loadDaemon } from './daemons.ts'
+import { type DaemonStatus, daemonStatuses } from './status.ts'
 
 const form = 'network [--json]'
 
@@ -72,19 +72,23 @@ Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 no address that other machines re
   async run(argv, world) {
     const { values, positionals } = parseCommand(argv, { json: { type: 'boolean' } })
     requireWords(positionals, 0, 0, form)
-    const facts = await networkFacts(world)
+    const facts = await networkFacts(world, daemonStatuses(world))
     world.out(values.json ? `${JSON.stringify(facts, null, 2)}\n` : factsText(facts))
     return facts.interfaces.some(({ addresses }) => addresses.length > 0) ? exitCodes.fine : exitCodes.notRunning
   },
 }
 
-/** What answers here, and under which addresses. @throws Fault `no_network_facts` */
-export async function networkFacts(world: World): Promise<NetworkFacts> {
+/**
+ * What answers here, and under which addresses.
+ * @param daemons as asked, or being asked
+ * @throws Fault `no_network_facts`
+ */
+export async function networkFacts(world: World, daemons: Promise<readonly DaemonStatus[]>): Promise<NetworkFacts> {
   const [links, four, six, pages] = await Promise.all([
     askIp<IpLink>(world, ['address']),
     askIp<IpRoute>(world, ['-4', 'route', 'show', 'default']),
     askIp<IpRoute>(world, ['-6', 'route', 'show', 'default']),
-    pagesOf(world),
+    pagesOf(world, daemons),
   ])
   return {
     hostname: hostname(),
@@ -183,10 +187,10 @@ interface Page {
   isAnnounced: boolean
 }
 
-async function pagesOf(world: World): Promise<Page[]> {
+async function pagesOf(world: World, daemons: Promise<readonly DaemonStatus[]>): Promise<Page[]> {
   const pages = await Promise.all(
-    daemonNames(world.daemonsFolder).map(async (daemon): Promise<Page[]> => {
-      if ((await daemonStatus(world, daemon)).health !== 'answers') return []
+    (await daemons).map(async ({ daemon, health }): Promise<Page[]> => {
+      if (health !== 'answers') return []
       const { config: schema } = await loadDaemon(world.daemonsFolder, daemon)
       const file = configFileOf(daemon, world.env)
       const { value } = await loadConfig({ schema, file, mustExist: false, sets: [] })

@@ -10,7 +10,7 @@ import { exitCodes } from '#kit/run/arguments.ts'
 import { replaceFile } from '#kit/store/store.ts'
 import { type Command, parseCommand, requireWords, runForm, type World } from './command.ts'
 import { daemonNames } from './daemons.ts'
-import { BOOT_STATE, changedSettings, changesText, placeOf } from './image-settings.ts'
+import { BOOT_STATE, belowBase, changedSettings, changesText } from './image-settings.ts'
 import {
   type BootState,
   isStartable,
@@ -68,7 +68,7 @@ async function show(argv: readonly string[], world: World): Promise<number> {
   requireWords(positionals, 0, 0, forms.show)
   const { state, running } = await slotsOf(world)
   const versions = await versionsOf(world)
-  const outcome = await readOutcome(placeOf(world, OUTCOME))
+  const outcome = await readOutcome(belowBase(world, OUTCOME))
   const changes = await changedSettings(world)
   const tellOf = (name: SlotName) => ({
     slot: name,
@@ -123,7 +123,7 @@ async function confirm(argv: readonly string[], world: World): Promise<number> {
   const goodMs = secondsOf(values['good-s'] ?? '60', '--good-s')
   const withinMs = secondsOf(values['within-s'] ?? '300', '--within-s')
   const { running } = await slotsOf(world)
-  const outcomeFile = placeOf(world, OUTCOME)
+  const outcomeFile = belowBase(world, OUTCOME)
   await runTrial(
     {
       clock: systemClock,
@@ -169,7 +169,7 @@ async function slotsOf(world: World): Promise<{ state: BootState; running: SlotN
 
 async function callBootState(world: World, ...words: string[]): Promise<string> {
   try {
-    return await callProgram(world, placeOf(world, BOOT_STATE), words)
+    return await callProgram(world, belowBase(world, BOOT_STATE), words)
   } catch (cause) {
     const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
     const why = isMissing ? 'it was not flashed with an image' : (cause as Error).message.trim()
@@ -183,7 +183,7 @@ async function callProgram({ env }: World, program: string, words: readonly stri
 }
 
 function runningVersion(world: World): string {
-  return imageVersion(placeOf(world, '/etc/os-release')) ?? '0.0.0'
+  return imageVersion(belowBase(world, '/etc/os-release')) ?? '0.0.0'
 }
 
 /** As RAUC has noted them at each installation; none for the system that the card was flashed with. */

@@ -92,6 +92,11 @@ Exit codes: 0 all answer but those that are off, 2 wrong usage, 3 one does not a
   },
 }
 
+/** State of every daemon with its settings in /etc/plantroom. */
+export function daemonStatuses(world: World): Promise<DaemonStatus[]> {
+  return Promise.all(daemonNames(world.daemonsFolder).map((name) => daemonStatus(world, name)))
+}
+
 /** State of one daemon with its settings in /etc/plantroom. */
 export function daemonStatus(world: World, name: string): Promise<DaemonStatus> {
   return statusOf(world, name, undefined, [])

@@ -49,7 +49,7 @@ async function firmwareFellBack(t: Test, { page, board, audit, visit }: Stage): 
   const why = 'it was not well within 5 min: plantroom-board is failed'
   const last = { result: 'fell_back', version: '0.3.0', runs: '0.2.0', why, at: 1 }
   board.on('GET /api/ota', () => [200, { takes_images: true, missing: null, last }])
-  // The refusal of before is on the page until it is loaded anew.
+  // The page still shows the earlier refusal until it is reloaded.
   await page.reload()
   await visit('firmware')
   await page.getByText('The last update failed; version 0.2.0 runs again.').waitFor()

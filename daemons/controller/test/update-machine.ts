@@ -49,7 +49,7 @@ export async function playedService(t: Owner, { folder, root }: { folder: string
     peer.once('data', async (data) => {
       const word = String(data).trim()
       const answer = lock === undefined ? `begun ${await begin(word as 'check' | 'apply')}` : 'running'
-      // Once it has begun: whoever sees it here may end it at once.
+      // Only once it has begun: a test that sees the request may end the run right away.
       asks.push(word)
       peer.end(`${answer}\n`)
     })

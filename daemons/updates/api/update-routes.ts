@@ -60,7 +60,7 @@ const facts = Type.Object(
   { ...open, description: 'what came of updates since the last question' },
 )
 
-/** Sent by boards that take images; whoever sends neither is offered updates. */
+/** Sent by boards that take images. A client that sends neither is offered updates. */
 const ofKind = {
   kind: Type.Optional(Type.Enum(['update', 'image'], { description: 'update, or image: the firmware of a board' })),
   compatible: Type.Optional({ ...compatibleName, description: 'kind of board that an image has to be for' }),

@@ -74,7 +74,7 @@ t.test('docs/updates.md: channel, share, hold, withdrawal and reports are those 
   t.match(
     met.body.installations.filter(({ updates: [one] }: { updates: { outcome: unknown }[] }) => one?.outcome !== null),
     [{ id, updates: [{ version: '2.1.0', compatible: 'panel', outcome: 'rolled_back', reason }] }],
-    'beside whoever has only fetched it',
+    'others in the list have only fetched it',
   )
   await change({ withdrawn: true })
   t.match(await post('/pull_update', { installation_id: other, version: '2.1.0', ...asBoard('panel') }), {

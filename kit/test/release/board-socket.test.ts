@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Test, t } from 'tap'
 import { Value } from 'typebox/value'
+import { systemClock } from '../../clock.ts'
 import { boardAt } from '../../release/board-socket.ts'
 import { imageTable } from '../../release/update-settings.ts'
 
@@ -36,7 +37,7 @@ async function trickling(t: Test, first: string, sign: string): Promise<string> 
 }
 
 const boardOf = (socket: string, limits: Partial<typeof LIMITS> = {}) =>
-  boardAt({ ...Value.Create(imageTable), ...LIMITS, ...limits, socket })
+  boardAt({ ...Value.Create(imageTable), ...LIMITS, ...limits, socket }, systemClock)
 
 async function* imageOf(pieces: number) {
   for (let piece = 0; piece < pieces; piece++) yield Buffer.alloc(1000)

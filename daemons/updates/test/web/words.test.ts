@@ -146,7 +146,7 @@ t.test('a file that would be refused is not sent', async (t) => {
   t.equal(whyNot({ name: 'a.json', size: 11_000_000 }, undefined), undefined, 'the server says it')
 })
 
-t.test('a delta that is next to nothing is told as less than 1 % of its update', async (t) => {
+t.test('a tiny delta is shown as less than 1 % of its update', async (t) => {
   t.equal(deltaSize('288 B', 0.96), '288 B, less than 1 % of the update')
   t.equal(deltaSize('288 B', 1.4), '288 B, 1 % of the update')
   t.equal(deltaSize('1.2 MB', 4.6), '1.2 MB, 5 % of the update')
