@@ -7,6 +7,7 @@ import { escapeLines, nearestName } from '#kit/pure/text.ts'
 import { exitCodes, version } from '#kit/run/arguments.ts'
 import type { Command, World } from './cli/command.ts'
 import { daemonNames, loadDaemon } from './cli/daemons.ts'
+import { isPainted, paintedText } from './cli/paint.ts'
 
 const POOL_BYTES = 8192
 
@@ -39,8 +40,8 @@ function loadCli(): Promise<typeof import('./cli/commands.ts')> {
 }
 
 const world: World = {
-  out: (text) => void process.stdout.write(escapeLines(text)),
-  err: (text) => void process.stderr.write(escapeLines(text)),
+  out: (said) => void process.stdout.write(paintedText(said, isPainted(process.stdout.isTTY, process.env))),
+  err: (said) => void process.stderr.write(paintedText(said, isPainted(process.stderr.isTTY, process.env))),
   daemonsFolder: isSource ? join(import.meta.dirname, '../daemons') : import.meta.dirname,
   env: process.env,
   readPassword: async (question) => (await loadCli()).readPassword(escapeLines(question)),
@@ -141,7 +142,7 @@ async function mainWithSentences(argv: readonly string[]): Promise<number> {
       world.err(`plantroom: ${error instanceof Error ? error.stack : error}\n`)
       return exitCodes.crashed
     }
-    world.err(`plantroom: ${error.message}\n`)
+    world.err([{ tone: 'bad', text: 'plantroom:' }, ` ${error.message}\n`])
     return refusals.includes(error.code) ? exitCodes.refused : exitCodes.failed
   }
 }

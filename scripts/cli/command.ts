@@ -2,6 +2,7 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { Fault } from '#kit/pure/fault.ts'
 import type { StateUse } from '#kit/run/state-folder.ts'
+import type { Said } from './paint.ts'
 
 /** A subcommand. */
 export interface Command {
@@ -32,8 +33,8 @@ export function ofDaemon(command: Command, daemon: string, summary: string): Com
 
 /** Input and output of commands, so that tests need no terminal. */
 export interface World {
-  out(text: string): void
-  err(text: string): void
+  out(said: Said): void
+  err(said: Said): void
   /** Folder with the daemons: the bundles, or `daemons/` when running from sources. */
   daemonsFolder: string
   env: NodeJS.ProcessEnv

@@ -11,6 +11,7 @@ import { replaceFile } from '#kit/store/store.ts'
 import { type Command, parseCommand, requireWords, runForm, type World } from './command.ts'
 import { daemonNames } from './daemons.ts'
 import { BOOT_STATE, belowBase, changedSettings, changesText } from './image-settings.ts'
+import type { Said } from './paint.ts'
 import {
   type BootState,
   isStartable,
@@ -94,14 +95,23 @@ function textOf(
   { running, other, next }: { running: SlotFacts; other: SlotFacts; next: SlotName },
   outcome: UpdateOutcome | null,
   changes: readonly string[] | null,
-): string {
-  const lineOf = ({ slot: name, version, is_good: isGood }: SlotFacts, what: string) =>
-    `slot ${name}  ${what.padEnd(7)}  ${(version ?? 'no version known').padEnd(16)}  ${isGood ? 'good' : 'not good'}${name === next ? ', starts next' : ''}\n`
+): Said {
+  const lineOf = ({ slot: name, version, is_good: isGood }: SlotFacts, what: string) => [
+    `slot ${name}  ${what.padEnd(7)}  ${(version ?? 'no version known').padEnd(16)}  `,
+    isGood ? ({ tone: 'good', text: 'good' } as const) : ({ tone: 'bad', text: 'not good' } as const),
+    name === next ? ', starts next\n' : '\n',
+  ]
   const last =
     outcome?.result === 'fell_back'
-      ? `The last update, ${outcome.version ?? 'version not known'}, failed: ${outcome.why}.\n`
-      : ''
-  return `${lineOf(running, 'runs')}${lineOf(other, '')}${last}${changesText(changes)}`
+      ? [
+          {
+            tone: 'warning',
+            text: `The last update, ${outcome.version ?? 'version not known'}, failed: ${outcome.why}.`,
+          } as const,
+          '\n',
+        ]
+      : []
+  return [...lineOf(running, 'runs'), ...lineOf(other, ''), ...last, changesText(changes)]
 }
 
 async function switchSlot(argv: readonly string[], world: World): Promise<number> {

@@ -15,6 +15,7 @@ import { configFileOf, exitCodes } from '#kit/run/arguments.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { daemonNames, loadDaemon } from './daemons.ts'
 import { changedSettings, changesText } from './image-settings.ts'
+import type { Toned } from './paint.ts'
 
 const form = 'status [DAEMON] [--config FILE] [--listen HOST:PORT] [--set key=VALUE]... [--json]'
 
@@ -86,7 +87,7 @@ Exit codes: 0 all answer but those that are off, 2 wrong usage, 3 one does not a
     const names = only === undefined ? daemonNames(world.daemonsFolder) : [only]
     const all = await Promise.all(names.map((name) => statusOf(world, name, values.config, sets)))
     const changes = only === undefined && !values.json ? await changedSettings(world) : null
-    world.out(values.json ? `${JSON.stringify(all, null, 2)}\n` : `${tableOf(all)}${changesText(changes)}`)
+    world.out(values.json ? `${JSON.stringify(all, null, 2)}\n` : [...tableOf(all), changesText(changes)])
     const isFine = ({ health }: DaemonStatus) => health === 'answers' || (health === 'off' && only === undefined)
     return all.every(isFine) ? exitCodes.fine : exitCodes.notRunning
   },
@@ -188,8 +189,8 @@ async function askSystemd(
   }
 }
 
-function tableOf(all: readonly DaemonStatus[]): string {
-  if (all.length === 0) return 'There is no daemon here.\n'
+function tableOf(all: readonly DaemonStatus[]): (string | Toned)[] {
+  if (all.length === 0) return ['There is no daemon here.\n']
   const rows = all.map(({ daemon, unit, url, health, version, uptimeMs, verdict }) => [
     daemon,
     unit ?? '-',
@@ -199,10 +200,32 @@ function tableOf(all: readonly DaemonStatus[]): string {
     uptimeMs === null ? '-' : durationText(uptimeMs),
     verdict?.text ?? '',
   ])
-  const table = [['daemon', 'unit', 'address', 'health', 'version', 'up', ''], ...rows]
-  const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)))
-  const lineOf = (row: string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')
-  return table.map((row) => `${lineOf(row).trimEnd()}\n`).join('')
+  const headings = ['daemon', 'unit', 'address', 'health', 'version', 'up', '']
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  )
+  const lineOf = (row: string[], tone: (cell: string, column: number) => string | Toned) => {
+    const last = row.findLastIndex((cell) => cell !== '')
+    const gap = (cell: string, column: number) =>
+      column === last ? '\n' : ' '.repeat((widths[column] ?? 0) - cell.length + 2)
+    return row.slice(0, last + 1).flatMap((cell, column) => [tone(cell, column), gap(cell, column)])
+  }
+  return [
+    ...lineOf(headings, (text) => ({ tone: 'quiet', text })),
+    ...rows.flatMap((row, at) => lineOf(row, (text, column) => tonedCell(text, column, all[at]))),
+  ]
+}
+
+const VERDICT_TONES = new Map<string, Toned['tone']>([
+  ['warn', 'warning'],
+  ['fault', 'bad'],
+])
+
+/** Health and what the daemon says of itself stand out. */
+function tonedCell(text: string, column: number, of: DaemonStatus | undefined): string | Toned {
+  if (column === 3) return { tone: of?.health === 'answers' ? 'good' : of?.health === 'off' ? 'quiet' : 'bad', text }
+  const tone = column === 6 ? VERDICT_TONES.get(of?.verdict?.state ?? '') : undefined
+  return tone === undefined ? text : { tone, text }
 }
 
 /** 3 d 4 h, 4 h 5 min, 5 min 6 s. */

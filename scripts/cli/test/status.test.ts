@@ -3,6 +3,7 @@ import { chmodSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { type Test, t } from 'tap'
 import { status } from '../status.ts'
 import { runCommand } from './world.ts'
@@ -34,6 +35,18 @@ t.test('a board says how it is, in its own words', async (t) => {
   )
   const { out } = await runCommand(status, ['small', '--json', '--listen', address])
   t.match(JSON.parse(out), [{ role: 'decoder', verdict }])
+})
+
+t.test('on a terminal, health and trouble have colours, and the columns stay where they are', async (t) => {
+  const verdict = { state: 'warn', text: 'Plays, and the clock is not locked.' }
+  const address = await listening(t, JSON.stringify({ version: '1.2.3', verdict }))
+  const argv = ['small', '--listen', address]
+  const { out } = await runCommand(status, argv, { inColours: true })
+  t.match(out, '\x1b[32manswers\x1b[0m')
+  t.match(out, `\x1b[33m${verdict.text}\x1b[0m\n`)
+  t.equal(stripVTControlCharacters(out), (await runCommand(status, argv)).out)
+  const { out: silent } = await runCommand(status, ['small', '--listen', '127.0.0.1:1'], { inColours: true })
+  t.match(silent, '\x1b[31mno answer\x1b[0m')
 })
 
 t.test('gives the same as JSON', async (t) => {

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Command, World } from '../command.ts'
+import { paintedText } from '../paint.ts'
 
 /** Result of a command. */
 export interface Outcome {
@@ -12,20 +13,25 @@ export interface Outcome {
 }
 
 /** The command's environment; a plain string is typed as a new password. */
-type Given = string | { typed?: string; daemonsFolder?: string; env?: NodeJS.ProcessEnv }
+type Given = string | { typed?: string; daemonsFolder?: string; env?: NodeJS.ProcessEnv; inColours?: boolean }
 
 /** Runs a command, by default against the daemons of the tests. */
 export async function runCommand(command: Command, argv: readonly string[], given: Given = ''): Promise<Outcome> {
   const folder = join(import.meta.dirname, 'daemons')
-  const { typed = '', daemonsFolder = folder, env = {} } = typeof given === 'string' ? { typed: given } : given
+  const {
+    typed = '',
+    daemonsFolder = folder,
+    env = {},
+    inColours = false,
+  } = typeof given === 'string' ? { typed: given } : given
   let out = ''
   let err = ''
   const world: World = {
-    out: (text) => {
-      out += text
+    out: (said) => {
+      out += paintedText(said, inColours)
     },
-    err: (text) => {
-      err += text
+    err: (said) => {
+      err += paintedText(said, inColours)
     },
     daemonsFolder,
     env,
