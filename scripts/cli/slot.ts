@@ -5,8 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { isVersion } from '#kit/pure/version.ts'
 import { imageVersion, readOutcome, type UpdateOutcome } from '#kit/release/running-image.ts'
 import { exitCodes } from '#kit/run/arguments.ts'
+import { readNamed } from '#kit/run/named-file.ts'
 import { replaceFile } from '#kit/store/store.ts'
 import { type Command, parseCommand, requireWords, runForm, type World } from './command.ts'
 import { daemonNames } from './daemons.ts'
@@ -31,6 +33,8 @@ const forms = {
 
 /** What became of the last update: on data, where both systems read it. */
 const OUTCOME = '/var/lib/plantroom-slots/outcome.json'
+/** The version that a slot had when it was last good, a file for each. */
+const GOOD_VERSION = '/var/lib/plantroom-slots/version-'
 /** Time a program of the system has to answer, ms: D-Bus may have to start a service. */
 const ANSWER_MS = 20_000
 /** Between two looks at the daemons, ms. */
@@ -134,7 +138,7 @@ async function confirm(argv: readonly string[], world: World): Promise<number> {
   const withinMs = secondsOf(values['within-s'] ?? '300', '--within-s')
   const { running } = await slotsOf(world)
   const outcomeFile = belowBase(world, OUTCOME)
-  await runTrial(
+  const isGood = await runTrial(
     {
       clock: systemClock,
       running,
@@ -155,6 +159,10 @@ async function confirm(argv: readonly string[], world: World): Promise<number> {
     },
     { goodMs, withinMs, lookMs: LOOK_MS },
   )
+  const version = runningVersion(world)
+  // Not at each start: a card is worn by what is written.
+  if (isGood && goodVersionOf(world, running) !== version)
+    await replaceFile(belowBase(world, `${GOOD_VERSION}${running}`), `${version}\n`)
   return exitCodes.fine
 }
 
@@ -196,14 +204,27 @@ function runningVersion(world: World): string {
   return imageVersion(belowBase(world, '/etc/os-release')) ?? '0.0.0'
 }
 
-/** As RAUC has noted them at each installation; none for the system that the card was flashed with. */
+/** As RAUC has noted them at each installation; of the system that the card was flashed with, as when it was last good. */
 async function versionsOf(world: World): Promise<Partial<Record<SlotName, string>>> {
   const text = await callProgram(world, 'rauc', ['status', '--detailed', '--output-format=json']).catch(() => '{}')
   const { slots = [] } = JSON.parse(text) as { slots?: Record<string, RaucSlot>[] }
   const known = slots
     .flatMap((one) => Object.values(one))
     .map((one) => [one.bootname, one.slot_status?.bundle?.version])
-  return Object.fromEntries(known.filter(([name, version]) => name !== undefined && version !== undefined))
+    .filter(([name, version]) => name !== undefined && version !== undefined)
+  const wereGood = (['A', 'B'] as const).map((name) => [name, goodVersionOf(world, name)])
+  return Object.fromEntries([...wereGood.filter(([, version]) => version !== undefined), ...known])
+}
+
+function goodVersionOf(world: World, name: SlotName): string | undefined {
+  try {
+    const version = readNamed(belowBase(world, `${GOOD_VERSION}${name}`))
+      .toString()
+      .trim()
+    return isVersion(version) ? version : undefined
+  } catch {
+    return undefined // it never was good, or is another's file
+  }
 }
 
 interface RaucSlot {
