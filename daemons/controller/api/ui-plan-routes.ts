@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { createReader, fieldsFault } from '#kit/http/check.ts'
 import { Reply, type Route, type Upload, wholeUpload } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { HARMLESS, pictureTypeOf } from '#kit/pure/picture.ts'
 import {
   type DraftRows,
   draftPlans,
@@ -147,11 +148,6 @@ function zonesToPlace(rows: DraftRows) {
   )
 }
 
-const TYPES: Readonly<Record<string, string>> = { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp' }
-
-/** Whatever a picture holds, no browser runs it: neither by guessing its type, nor when it is opened by its address. */
-const HARMLESS = { 'content-security-policy': "default-src 'none'; sandbox", 'cache-control': 'private, no-cache' }
-
 function pictureRoute(gate: UiGate, { control, rooms }: UiPlanParts): Route {
   return gate.signed({
     method: 'GET',
@@ -174,8 +170,7 @@ function pictureRoute(gate: UiGate, { control, rooms }: UiPlanParts): Route {
       if (isKnown) return { ...granted({}), file: new Reply(304, undefined, head) }
       const opened = rooms.openPicture(picture)
       if (opened === undefined) throw unknownPlan()
-      const type = TYPES[picture.split('.').at(-1) ?? ''] ?? 'application/octet-stream'
-      const length = { 'content-type': type, 'content-length': String(opened.sizeBytes) }
+      const length = { 'content-type': pictureTypeOf(picture), 'content-length': String(opened.sizeBytes) }
       return { ...granted({}), file: new Reply(200, Readable.from(opened.stream), { ...head, ...length }) }
     },
   })

@@ -1,6 +1,7 @@
 /** Combines the pages with what they need: the first account, the audit, pending changes. */
 import { join } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
+import { openPictureFolder } from '#kit/store/picture-folder.ts'
 import { setUpMark } from '#kit/store/store.ts'
 import { createUi, type Ui, type UiParts } from '../api/ui-routes.ts'
 import { firstAccount, isWithoutAccounts } from '../core/access/people.ts'
@@ -40,7 +41,6 @@ import { AUDIT_FILE, type AuditFile } from '../io/audit-file.ts'
 import { namesAccounts } from '../io/audit-reader.ts'
 import type { StagedDifference } from '../io/database.ts'
 import { hashPassword } from '../io/people.ts'
-import { openPictureFolder } from '../io/pictures.ts'
 import { stageRows } from '../io/site-import.ts'
 import { foundOf } from './found.ts'
 import { definitionFiles, type House, importParts, logNotDriven } from './house.ts'
@@ -378,6 +378,11 @@ function roomsOf({ context: { config, stateFolder }, site }: House): UiRooms {
   const limits = limitsOf(config.people)
   const folder = openPictureFolder({
     ...{ stateFolder, most: config.ui.plan_pictures },
+    full: (count) =>
+      new Fault(
+        'plans_full',
+        `${count} pictures are kept, and plans show all of them; ui.plan_pictures allows no more`,
+      ),
     inUse() {
       const waiting = pending.changes().flatMap((change) => {
         if (change.kind === 'remove') return []

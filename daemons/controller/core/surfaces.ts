@@ -1,4 +1,5 @@
 /** The interfaces that the two surfaces, REST and the pages, need from the rest of the controller. */
+import type { PictureFolder } from '#kit/store/picture-folder.ts'
 import type { Origin, Session } from './access/accounts.ts'
 import type { PasswordForm } from './access/password-change.ts'
 import type { AuditReason, AuditRecord, Outcome } from './audit.ts'
@@ -14,7 +15,7 @@ import type { Replay, RunLine, Trial, WholeRun } from './macros/past-runs.ts'
 import type { Row } from './site/book.ts'
 import type { RowsAsk, RowsPage, TableView } from './site/browse.ts'
 import type { NotDriven } from './site/not-driven.ts'
-import type { PictureFolder, PlanDraft, Plans } from './site/plans.ts'
+import type { PlanDraft, Plans } from './site/plans.ts'
 import type { Updates } from './updates.ts'
 
 // The REST surface: the rules it applies to each call, in its own order.

@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { png } from '#kit/test/pictures.ts'
 import { ask, type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
 import { PASSWORD, placeOf, plantroom, post, SETS, tokenOf } from './operating.ts'
-import { png } from './wire/pictures.ts'
 
 t.test(
   'a backup while it runs is a complete site with its audit, and no notice holds a secret',

@@ -1,6 +1,7 @@
 /** Floor plans: pages of UIs with a picture on which zones are placed; who sees what of them, and the rows they are made of. */
 import { Fault } from '#kit/pure/fault.ts'
-import { type PictureKind, readPicture } from '../../wire/picture.ts'
+import { isPictureName, PICTURE_KINDS, readPicture } from '#kit/pure/picture.ts'
+import type { PictureFolder } from '#kit/store/picture-folder.ts'
 import type { Session } from '../access/accounts.ts'
 import { isObject, isSameJson, type Json } from '../json.ts'
 import { type Book, derived, groupedBy, type Row } from './book.ts'
@@ -27,11 +28,6 @@ export interface PlanPlace {
   zone_id: number
   x: number
   y: number
-}
-
-/** Whether a text names a picture: `<sha256>.png`. Others come to no disk. */
-export function isPictureName(name: string): boolean {
-  return /^[0-9a-f]{64}\.(?:png|jpg|webp)$/.test(name)
 }
 
 function pictureOf(layout: Json | undefined): PlanPicture | undefined {
@@ -127,21 +123,7 @@ function inOrder(one: Row, other: Row): number {
   return placeOfRow(one) - placeOfRow(other) || one.id - other.id
 }
 
-// Pictures: checked here, kept by io/.
-
-/** The pictures on the disk. */
-export interface PictureFolder {
-  /**
-   * Keeps a picture; the same one again changes nothing.
-   * @returns its name: `<sha256>.png`
-   * @throws Fault `plans_full` if all the pictures there are needed
-   */
-  put(bytes: Uint8Array, kind: PictureKind): Promise<string>
-  /** Whether there is one of this name, which may come from anywhere. */
-  has(name: string): boolean
-  /** A picture, piece by piece; undefined if there is none of this name. */
-  open(name: string): { stream: AsyncIterable<Uint8Array>; sizeBytes: number } | undefined
-}
+// Pictures: checked here, kept in a folder.
 
 /**
  * Keeps what somebody sent as the picture of a plan.
@@ -153,7 +135,7 @@ export async function keepPicture(
   bytes: Uint8Array,
   mostPixels: number,
 ): Promise<PlanPicture> {
-  const { kind, width, height, bytes: plain } = readPicture(bytes)
+  const { kind, width, height, bytes: plain } = readPicture(bytes, PICTURE_KINDS)
   if (width * height > mostPixels)
     throw new Fault(
       'picture_large',

@@ -1,9 +1,9 @@
 /** Tests of api/ui-plan-routes.ts, and of favourites in api/ui-zone-routes.ts. */
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
+import { hugePng, png } from '#kit/test/pictures.ts'
 import { harbourHouse } from '../harbour-house.ts'
 import { serveUi, type Visitor } from '../ui-server.ts'
-import { hugePng, png } from '../wire/pictures.ts'
 
 interface Sent {
   status: number

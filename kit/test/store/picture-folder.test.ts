@@ -1,15 +1,18 @@
-/** Tests of io/pictures.ts. */
+/** Tests of picture-folder.ts. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openPictureFolder } from '../../io/pictures.ts'
+import { Fault } from '../../pure/fault.ts'
+import { openPictureFolder } from '../../store/picture-folder.ts'
+
+const full = (count: number) => new Fault('plans_full', `${count} are kept`)
 
 function here(t: Test, most = 3) {
   const stateFolder = mkdtempSync(join(tmpdir(), 'pictures-'))
   t.teardown(() => rmSync(stateFolder, { recursive: true, force: true }))
   const used = new Set<string>()
-  const pictures = openPictureFolder({ stateFolder, most, inUse: () => used })
+  const pictures = openPictureFolder({ stateFolder, most, inUse: () => used, full })
   const keep = (text: string) => pictures.put(Buffer.from(text), 'png')
   const read = async (name: string) => {
     const pieces: Uint8Array[] = []
@@ -42,6 +45,16 @@ t.test('drops the oldest that no plan shows, and refuses while all are shown', a
   for (const name of readdirSync(folder)) used.add(name)
   t.match(await keep('5').catch((fault) => fault), { code: 'plans_full' })
   t.equal(readdirSync(folder).length, 3)
+})
+
+t.test('what no plan shows is swept, and nothing else', async (t) => {
+  const { folder, keep, pictures, used } = here(t)
+  await pictures.sweep()
+  const names = [await keep('1'), await keep('2')]
+  writeFileSync(join(folder, 'notes.txt'), 'x')
+  used.add(names[1] ?? '')
+  await pictures.sweep()
+  t.same(readdirSync(folder).toSorted(), [names[1], 'notes.txt'].toSorted())
 })
 
 t.test('gives nothing but pictures: no other file, no link, no folder', async (t) => {

@@ -1,13 +1,14 @@
-/** Tests of wire/picture.ts. */
+/** Tests of picture.ts. */
 import t from 'tap'
-import { Fault } from '#kit/pure/fault.ts'
-import { readPicture } from '../../wire/picture.ts'
-import { chunk, exif, hugePng, jpeg, png, riff, segment, vp8, vp8l, vp8x, webp } from './pictures.ts'
+import { Fault } from '../../pure/fault.ts'
+import { isPictureName, PICTURE_KINDS, readPicture } from '../../pure/picture.ts'
+import { chunk, exif, hugePng, jpeg, png, riff, segment, vp8, vp8l, vp8x, webp } from '../pictures.ts'
 
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1')
+const read = (bytes: Uint8Array) => readPicture(bytes, PICTURE_KINDS)
 const why = (bytes: Uint8Array) => {
   try {
-    readPicture(bytes)
+    read(bytes)
     return 'taken'
   } catch (fault) {
     return fault instanceof Fault && fault.code === 'picture_refused' ? fault.message : `threw ${fault}`
@@ -16,16 +17,16 @@ const why = (bytes: Uint8Array) => {
 
 t.test('reads the size of PNG, JPEG and WebP from their content, and gives the same picture again', async (t) => {
   const plain = png(30, 20)
-  t.match(readPicture(plain), { kind: 'png', width: 30, height: 20 })
-  t.same(Buffer.from(readPicture(plain).bytes), plain)
-  t.match(readPicture(jpeg(640, 480)), { kind: 'jpg', width: 640, height: 480 })
-  t.same(Buffer.from(readPicture(jpeg(640, 480)).bytes), jpeg(640, 480))
-  for (const frame of [0xc1, 0xc2]) t.match(readPicture(jpeg(5, 6, [], frame)), { width: 5, height: 6 })
-  t.match(readPicture(webp(vp8(320, 200))), { kind: 'webp', width: 320, height: 200 })
-  t.match(readPicture(webp(vp8l(4000, 3000))), { width: 4000, height: 3000 })
-  t.match(readPicture(webp(vp8x(320, 200, 0x10), riff('ALPH', Buffer.from([1])), vp8(320, 200))), { width: 320 })
-  t.same(Buffer.from(readPicture(webp(vp8(320, 200))).bytes), webp(vp8(320, 200)))
-  t.match(readPicture(hugePng(100_000, 100_000)), { width: 100_000 }, 'how large it may be is decided elsewhere')
+  t.match(read(plain), { kind: 'png', width: 30, height: 20 })
+  t.same(Buffer.from(read(plain).bytes), plain)
+  t.match(read(jpeg(640, 480)), { kind: 'jpg', width: 640, height: 480 })
+  t.same(Buffer.from(read(jpeg(640, 480)).bytes), jpeg(640, 480))
+  for (const frame of [0xc1, 0xc2]) t.match(read(jpeg(5, 6, [], frame)), { width: 5, height: 6 })
+  t.match(read(webp(vp8(320, 200))), { kind: 'webp', width: 320, height: 200 })
+  t.match(read(webp(vp8l(4000, 3000))), { width: 4000, height: 3000 })
+  t.match(read(webp(vp8x(320, 200, 0x10), riff('ALPH', Buffer.from([1])), vp8(320, 200))), { width: 320 })
+  t.same(Buffer.from(read(webp(vp8(320, 200))).bytes), webp(vp8(320, 200)))
+  t.match(read(hugePng(100_000, 100_000)), { width: 100_000 }, 'how large it may be is decided elsewhere')
 })
 
 t.test('leaves out texts, places, thumbnails and whatever stands behind the end', async (t) => {
@@ -36,22 +37,22 @@ t.test('leaves out texts, places, thumbnails and whatever stands behind the end'
     webp(vp8x(3, 2, 0x2c), vp8(3, 2), riff('EXIF', note), riff('XMP ', note)),
   ].map((bytes) => Buffer.concat([bytes, Buffer.from('PK<script>')]))
   for (const bytes of dirty) {
-    const picture = readPicture(bytes)
+    const picture = read(bytes)
     t.notMatch(text(picture.bytes), /script|GPS|PK/, picture.kind)
-    t.same(Buffer.from(readPicture(picture.bytes).bytes), Buffer.from(picture.bytes), 'it is the same when read again')
+    t.same(Buffer.from(read(picture.bytes).bytes), Buffer.from(picture.bytes), 'it is the same when read again')
   }
-  t.equal(readPicture(webp(vp8x(3, 2, 0x2c), vp8(3, 2))).bytes[20], 0, 'flags of what was left out are off')
+  t.equal(read(webp(vp8x(3, 2, 0x2c), vp8(3, 2))).bytes[20], 0, 'flags of what was left out are off')
 })
 
 t.test('keeps how a phone was held, and nothing else that it adds', async (t) => {
   for (const isLittle of [false, true])
     for (const turn of [1, 3, 6, 8]) {
-      const { bytes, width, height } = readPicture(jpeg(40, 30, [exif(turn, isLittle)]))
+      const { bytes, width, height } = read(jpeg(40, 30, [exif(turn, isLittle)]))
       t.same([width, height], turn >= 5 ? [30, 40] : [40, 30], `as it is shown, ${turn}`)
       t.equal(text(bytes).includes('Exif'), turn !== 1)
-      t.match(readPicture(bytes), { width, height })
+      t.match(read(bytes), { width, height })
     }
-  t.match(readPicture(jpeg(40, 30, [exif(77)])), { width: 40 }, 'one that is none is left out')
+  t.match(read(jpeg(40, 30, [exif(77)])), { width: 40 }, 'one that is none is left out')
 })
 
 t.test('says what is sent instead of a picture, and why SVG is not taken', async (t) => {
@@ -100,4 +101,36 @@ t.test('every truncation and every changed byte is a picture or a refusal, and n
       }
   }
   t.equal(strange, 0)
+})
+
+t.test('takes only the kinds that are wanted, and no more parts than a program writes', async (t) => {
+  const taking = (bytes: Uint8Array) => () => readPicture(bytes, ['png', 'jpg'])
+  t.equal(taking(jpeg(3, 2))().kind, 'jpg')
+  t.throws(taking(webp(vp8(3, 2))), { code: 'picture_refused', message: 'This is a WebP. PNG and JPEG are taken.' })
+  const empty = chunk('IDAT')
+  const many = (count: number) =>
+    png(
+      1,
+      1,
+      Array.from({ length: count }, () => empty),
+    )
+  t.equal(why(many(19_000)), 'taken')
+  t.match(why(many(20_000)), /more than 20000 parts/)
+  t.match(
+    why(
+      jpeg(
+        1,
+        1,
+        Array.from({ length: 20_000 }, () => segment(0xfe, '')),
+      ),
+    ),
+    /more than 20000 parts/,
+  )
+})
+
+t.test('names lead to no other file', async (t) => {
+  const name = `${'a'.repeat(64)}.png`
+  t.equal(isPictureName(name), true)
+  for (const other of ['../controller.db', 'a.png', `${'a'.repeat(64)}.svg`, `${'A'.repeat(64)}.png`, `x/${name}`, ''])
+    t.equal(isPictureName(other), false, other)
 })

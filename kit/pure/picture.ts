@@ -1,9 +1,11 @@
-/** Pictures of floor plans: which kind a file is by its content, how large, and the file without anything else in it. */
-import { joinBytes } from '#kit/pure/bytes.ts'
-import { Fault } from '#kit/pure/fault.ts'
+/** Pictures of plans: which kind a file is by its content, how large, and the file without anything else in it. */
+import { joinBytes } from './bytes.ts'
+import { Fault } from './fault.ts'
 
 /** The kinds that every browser shows, and that cannot run anything. */
 export type PictureKind = 'png' | 'jpg' | 'webp'
+
+export const PICTURE_KINDS: readonly PictureKind[] = ['png', 'jpg', 'webp']
 
 /** A picture that may be shown. */
 export interface Picture {
@@ -18,38 +20,80 @@ export interface Picture {
   bytes: Uint8Array
 }
 
+/** Whether a text names a picture: `<sha256>.png`. Others come to no disk. */
+export function isPictureName(name: string): boolean {
+  return /^[0-9a-f]{64}\.(?:png|jpg|webp)$/.test(name)
+}
+
+/** The type of a picture, by its name. */
+export function pictureTypeOf(name: string): string {
+  return TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream'
+}
+
+const TYPES: Readonly<Record<string, string>> = { png: 'image/png', jpg: 'image/jpeg', webp: 'image/webp' }
+
+/** Whatever a picture holds, no browser runs it: neither by guessing its type, nor when it is opened by its address. */
+export const HARMLESS = {
+  'content-security-policy': "default-src 'none'; sandbox",
+  'cache-control': 'private, no-cache',
+}
+
 /**
  * Reads the frame of a picture, and leaves out what is none of it.
  * @param bytes a whole file, of any kind
+ * @param kinds those that are taken
  * @throws Fault `picture_refused` with what it is instead, or what is wrong with it
  * @source ISO/IEC 15948:2004; ITU-T T.81; RFC 9649: each below, with its clauses
  */
-export function readPicture(bytes: Uint8Array): Picture {
-  if (isAt(bytes, 0, PNG)) return readPng(bytes)
-  if (isAt(bytes, 0, [0xff, 0xd8, 0xff])) return readJpeg(bytes)
-  if (textAt(bytes, 0, 4) === 'RIFF' && textAt(bytes, 8, 4) === 'WEBP') return readWebp(bytes)
-  throw refused(otherKind(bytes))
+export function readPicture(bytes: Uint8Array, kinds: readonly PictureKind[]): Picture {
+  const kind = kindOf(bytes)
+  if (kind !== undefined && kinds.includes(kind)) return READERS[kind](bytes)
+  throw refused(otherKind(bytes, takenOf(kinds)))
+}
+
+function kindOf(bytes: Uint8Array): PictureKind | undefined {
+  if (isAt(bytes, 0, PNG)) return 'png'
+  if (isAt(bytes, 0, [0xff, 0xd8, 0xff])) return 'jpg'
+  return textAt(bytes, 0, 4) === 'RIFF' && textAt(bytes, 8, 4) === 'WEBP' ? 'webp' : undefined
+}
+
+const READERS: Readonly<Record<PictureKind, (bytes: Uint8Array) => Picture>> = {
+  png: readPng,
+  jpg: readJpeg,
+  webp: readWebp,
 }
 
 function refused(sentence: string): Fault {
   return new Fault('picture_refused', sentence)
 }
 
+/** Programs write parts of 8 KiB and more. Of empty ones a file has hundreds of thousands, each an object here. */
+const MOST_PARTS = 20_000
+
+const tooManyParts = () => refused(`The file has more than ${MOST_PARTS} parts. Save it with another program.`)
+
 const cut = () => refused('The file ends in the middle of the picture. Save or send it again.')
 
-const TAKEN = 'PNG, JPEG and WebP are taken.'
+const NAMES: Readonly<Record<PictureKind, string>> = { png: 'PNG', jpg: 'JPEG', webp: 'WebP' }
+
+function takenOf(kinds: readonly PictureKind[]): string {
+  const names = kinds.map((kind) => NAMES[kind])
+  return `${[names.slice(0, -1).join(', '), ...names.slice(-1)].filter(Boolean).join(' and ')} are taken.`
+}
 
 /** Why the kinds that people try are not taken. */
-function otherKind(bytes: Uint8Array): string {
-  if (bytes.length === 0) return `The file is empty. ${TAKEN}`
+function otherKind(bytes: Uint8Array, taken: string): string {
+  const kind = kindOf(bytes)
+  if (kind !== undefined) return `This is a ${NAMES[kind]}. ${taken}`
+  if (bytes.length === 0) return `The file is empty. ${taken}`
   const start = textAt(bytes, 0, Math.min(bytes.length, 1024))
   if (/<svg[\s>]/i.test(start))
     return 'An SVG is a document that may run scripts and fetch from elsewhere, so it is not taken. Save it as a PNG.'
-  if (start.startsWith('%PDF')) return `This is a PDF. ${TAKEN} Save its page as a PNG.`
-  if (start.startsWith('GIF8')) return `This is a GIF. ${TAKEN}`
-  if (start.startsWith('AC10')) return `This is a drawing of a CAD program. ${TAKEN} Save it as a PNG.`
-  if (textAt(bytes, 4, 4) === 'ftyp') return `This is a HEIC or AVIF picture, or a film. ${TAKEN}`
-  return `This is no picture that is known here. ${TAKEN}`
+  if (start.startsWith('%PDF')) return `This is a PDF. ${taken} Save its page as a PNG.`
+  if (start.startsWith('GIF8')) return `This is a GIF. ${taken}`
+  if (start.startsWith('AC10')) return `This is a drawing of a CAD program. ${taken} Save it as a PNG.`
+  if (textAt(bytes, 4, 4) === 'ftyp') return `This is a HEIC or AVIF picture, or a film. ${taken}`
+  return `This is no picture that is known here. ${taken}`
 }
 
 // Reading bytes: nothing is read beyond the end.
@@ -91,8 +135,10 @@ const PNG_KEPT: ReadonlySet<string> = new Set(['IHDR', 'PLTE', 'tRNS', 'IDAT', '
 
 function readPng(bytes: Uint8Array): Picture {
   const pieces = [bytes.subarray(0, PNG.length)]
+  let parts = 0
   const seen = new Set<string>()
   for (let at: number = PNG.length; !seen.has('IEND'); ) {
+    if (++parts > MOST_PARTS) throw tooManyParts()
     const length = big32(bytes, at)
     const type = textAt(bytes, at + 4, 4)
     const end = at + 12 + length
@@ -129,7 +175,9 @@ function readJpeg(bytes: Uint8Array): Picture {
   let frame: { width: number; height: number } | undefined
   let orientation = 1
   let hasScan = false
+  let parts = 0
   for (let at = 2; ; ) {
+    if (++parts > MOST_PARTS) throw tooManyParts()
     if (byteAt(bytes, at) !== 0xff) throw refused('The JPEG has bytes between its parts that belong to none.')
     while (byteAt(bytes, at + 1) === 0xff) at++
     const marker = byteAt(bytes, at + 1)
@@ -204,7 +252,9 @@ function readWebp(bytes: Uint8Array): Picture {
   const pieces: Uint8Array[] = []
   let canvas: Size | undefined
   let picture: Size | undefined
+  let parts = 0
   for (let at = 12; at < end; ) {
+    if (++parts > MOST_PARTS) throw tooManyParts()
     const type = textAt(bytes, at, 4)
     const length = little32(bytes, at + 4)
     const next = at + 8 + length + (length % 2)
