@@ -34,6 +34,7 @@ import { type Clocks, clocksOf } from './assemble/clocks.ts'
 import { discoveryOf, openerOf } from './assemble/discovery.ts'
 import { footageOf, storageOf } from './assemble/footage.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
+import { openPlans, type Plans, planRoutesOf } from './assemble/plans.ts'
 import { createWatching, type Watching } from './assemble/watching.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
@@ -75,6 +76,7 @@ interface House {
   discovery: Discovery
   clocks: Clocks
   pictures: Pictures
+  plans: Plans
   authority: LateAuthority
 }
 
@@ -165,13 +167,14 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
     limits: streamLimits(config),
   }
   const pictures = createPictures(context, ledger)
+  const plans = await openPlans(context, (change) => watching.planChanged(change))
   const watching = createWatching(context, {
-    ...{ wall, ...streams, cameras: () => cameras, decoder: pictures.decoder },
+    ...{ wall, ...streams, cameras: () => cameras, decoder: pictures.decoder, plans: plans.plans },
   })
-  const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, ...streams })
+  const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, plans, watching, ...streams })
   const discovery = discoveryOf(context, { cameras, opener })
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
-  return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, watching, authority }
+  return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, plans, watching, authority }
 }
 
 /** Bounds of streams that are recorded. */
@@ -184,7 +187,7 @@ function streamLimits({ cameras: bounds, storage }: RecorderConfig): StreamLimit
   }
 }
 
-interface CameraParts extends Pick<House, 'footage' | 'wall' | 'watching'> {
+interface CameraParts extends Pick<House, 'footage' | 'plans' | 'wall' | 'watching'> {
   ledger: Ledger
   opener: StreamOpener
   memory: StreamMemory
@@ -192,7 +195,7 @@ interface CameraParts extends Pick<House, 'footage' | 'wall' | 'watching'> {
 }
 
 async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBook> {
-  const { footage, ledger, limits, memory, opener, wall, watching } = parts
+  const { footage, ledger, limits, memory, opener, plans, wall, watching } = parts
   const { clock, config, log, stateFolder } = context
   const { cameras: bounds } = config
   const pictureMs = bounds.picture_ms
@@ -240,14 +243,17 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
   async function saveAndTell(next: CameraRecord[]): Promise<void> {
     await save(next)
     watching.camerasAre(next)
+    plans.camerasAre(next)
   }
   watching.camerasAre(records)
+  plans.camerasAre(records)
   return createCameraBook({ records, save: saveAndTell, make, newId, checkHost: checkTargetHost, most: bounds.max })
 }
 
 function serverOf(context: Context, house: House, records: Records): HttpServer {
   const { clock, config, log, version } = context
   const { authority, cameras, footage, people, pictures, site, wall } = house
+  const { plans } = house.plans
   const { journal, ledger, recorder, refusals } = records
   const life = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
   const sessions = createTokenStore<SessionHolder>(life)
@@ -282,8 +288,9 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       }),
       ...journalRoutes({ journal, clock }).map(withoutTicket),
       ...ledgerRoutes({ ledger, recorder, clock, shows: seesAll }).map(withoutTicket),
-      ...cameraRoutes({ callers, cameras, recorder, hide: (camera) => house.watching.hide(camera) }),
-      ...discoveryRoutes({ callers, discovery: house.discovery, recorder }),
+      ...cameraRoutes({ ...{ callers, cameras, plans, recorder }, hide: (camera) => house.watching.hide(camera) }),
+      ...discoveryRoutes({ callers, discovery: house.discovery, plans, recorder }),
+      ...planRoutesOf(context, { callers, cameras, plans: house.plans, recorder, writes: house.clocks.writes }),
       ...clockRoutes({ callers, cameras, recorder, ...house.clocks }),
       ...storageRoutes({
         ...{ clock, callers, cameras, footage, recorder, realFolder, stateFolder: context.stateFolder },

@@ -7,12 +7,25 @@ import type { Recorder } from '#kit/records/records.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
 import type { CameraBook, KnownCamera } from '../core/cameras/book.ts'
 import { isMasked, maskList, readMasks } from '../core/cameras/masks.ts'
+import { placementFields } from '../core/plans/placement.ts'
+import type { SitePlans } from '../core/plans/site-plans.ts'
 import type { Callers } from './callers.ts'
 
 /** Names a camera in a path. */
 export const cameraParams = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 64, description: 'id of a camera' }),
 })
+
+const { rangePx: _, ...placed } = placementFields
+const planPlacement = object(
+  {
+    ...placed,
+    calibrated: orNull(
+      Type.Enum(['homography', 'ptz'], { description: 'how it is known which places of its picture are where' }),
+    ),
+  },
+  { description: 'null: it is on no plan' },
+)
 
 /** A camera as answers have it. */
 export const cameraAnswer = object({
@@ -52,13 +65,13 @@ export const cameraAnswer = object({
   outputsNotes: Type.Null(),
   vendorAccount: Type.Boolean({ description: "whether a password of its vendor's app is saved" }),
   talkback: object({ supported: yesNo, codec: Type.Null(), probedAt: Type.Null(), reason: text }),
-  planPlacement: Type.Null({ description: 'null: it is on no plan' }),
+  planPlacement: orNull(planPlacement),
 })
 
 /** What the recorder asks no camera for. */
 const NOT_ASKED = {
   ...{ mode: 'record', cameraEvents: false, cameraEventsStatus: null, vendorAccount: false },
-  ...{ outputs: [], outputsProbedAt: null, outputsNotes: null, planPlacement: null },
+  ...{ outputs: [], outputsProbedAt: null, outputsNotes: null },
 }
 
 const NO_TALK = {
@@ -67,7 +80,11 @@ const NO_TALK = {
 }
 
 /** @param account who asks: some cameras want their password in the address, which is not for everybody */
-export function cameraAnswerOf({ camera, record }: KnownCamera, { role }: AccountRecord) {
+export function cameraAnswerOf(
+  { camera, record }: KnownCamera,
+  { role }: AccountRecord,
+  plans: Pick<SitePlans, 'placementOf'>,
+) {
   const { audio, enabled, id, masks, name, onvif, subUrl, transport } = record
   const facts = camera.stream.facts()
   const recordProfile = facts
@@ -81,8 +98,15 @@ export function cameraAnswerOf({ camera, record }: KnownCamera, { role }: Accoun
   return {
     ...{ id, name, enabled, onvif: onvif !== null, recordProfile, health: camera.health(), audio, transport },
     masked: isMasked(record),
-    ...{ ...sub, ...NOT_ASKED, talkback },
+    ...{ ...sub, ...NOT_ASKED, talkback, planPlacement: planPlacementOf(plans, id) },
   }
+}
+
+function planPlacementOf(plans: Pick<SitePlans, 'placementOf'>, camera: string) {
+  const placement = plans.placementOf(camera)
+  if (!placement) return null
+  const { calibration, headingDeg, hfovDeg, planId, x, y } = placement
+  return { planId, x, y, headingDeg, hfovDeg, calibrated: calibration?.kind ?? null }
 }
 
 const url = Type.String({ minLength: 1, maxLength: 1024, description: 'rtsp://HOST[:PORT]/PATH' })
@@ -107,12 +131,13 @@ const login = {
 interface CameraRouteParts {
   cameras: CameraBook
   callers: Callers
+  plans: Pick<SitePlans, 'placementOf'>
   recorder: Recorder
   /** Ends what shows a camera without masks. */
   hide(camera: string): void
 }
 
-export function cameraRoutes({ callers, cameras, hide, recorder }: CameraRouteParts): Route[] {
+export function cameraRoutes({ callers, cameras, hide, plans, recorder }: CameraRouteParts): Route[] {
   return [
     route({
       method: 'GET',
@@ -122,7 +147,7 @@ export function cameraRoutes({ callers, cameras, hide, recorder }: CameraRoutePa
       reply: Type.Array(cameraAnswer),
       handle({ caller }) {
         const account = callers.accountOf(caller)
-        return cameras.seenBy(account).map((one) => cameraAnswerOf(one, account))
+        return cameras.seenBy(account).map((one) => cameraAnswerOf(one, account, plans))
       },
     }),
     route({
@@ -141,10 +166,10 @@ export function cameraRoutes({ callers, cameras, hide, recorder }: CameraRoutePa
         const added = await cameras.add({ ...wish, subUrl })
         const { id, name, url } = added.record
         await recorder.changed(ask, 'camera added', name, { id, url, ...(subUrl && { sub_url: added.record.subUrl }) })
-        return new Reply(201, cameraAnswerOf(added, callers.accountOf(ask.caller)))
+        return new Reply(201, cameraAnswerOf(added, callers.accountOf(ask.caller), plans))
       },
     }),
-    changeRoute({ callers, cameras, hide, recorder }),
+    changeRoute({ callers, cameras, hide, plans, recorder }),
     route({
       method: 'DELETE',
       path: '/api/cameras/:id',
@@ -160,7 +185,7 @@ export function cameraRoutes({ callers, cameras, hide, recorder }: CameraRoutePa
   ]
 }
 
-function changeRoute({ callers, cameras, hide, recorder }: CameraRouteParts): Route {
+function changeRoute({ callers, cameras, hide, plans, recorder }: CameraRouteParts): Route {
   return route({
     method: 'PATCH',
     path: '/api/cameras/:id',
@@ -197,7 +222,7 @@ function changeRoute({ callers, cameras, hide, recorder }: CameraRouteParts): Ro
         ...(masks && { masks: counted(masks.length, 'mask') }),
       }
       await recorder.changed(ask, 'camera changed', record.name, { ...facts, ...said })
-      return cameraAnswerOf(changed, account)
+      return cameraAnswerOf(changed, account, plans)
     },
   })
 }

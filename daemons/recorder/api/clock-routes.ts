@@ -91,7 +91,9 @@ function cameraClockRoutes({ callers, cameras, clocks, recorder, writes }: Clock
       reply: Type.Array(
         object({
           at: instant,
-          operation: Type.String({ description: '`clock`, or `clock_manual` for a switch to manual time' }),
+          operation: Type.String({
+            description: '`clock`, `clock_manual` for a switch to manual time, or `ptz_aim` for aiming by a plan',
+          }),
           performed_by: orNull(Type.String({ description: 'null: the recorder by itself' })),
           detail: Type.Record(Type.String(), Type.Union([text, Type.Number(), yesNo, Type.Null()])),
         }),

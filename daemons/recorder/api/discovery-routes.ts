@@ -6,6 +6,7 @@ import type { Recorder } from '#kit/records/records.ts'
 import type { CameraLogin } from '../core/cameras/adopt.ts'
 import type { KnownCamera } from '../core/cameras/book.ts'
 import type { Discovery, DiscoveryState, FoundCamera } from '../core/cameras/discovery.ts'
+import type { SitePlans } from '../core/plans/site-plans.ts'
 import type { Callers } from './callers.ts'
 import { cameraAnswer, cameraAnswerOf } from './camera-routes.ts'
 
@@ -47,6 +48,7 @@ const login = {
 interface DiscoveryRouteParts {
   discovery: Discovery
   callers: Callers
+  plans: Pick<SitePlans, 'placementOf'>
   recorder: Recorder
 }
 
@@ -74,7 +76,7 @@ export function discoveryRoutes(parts: DiscoveryRouteParts): Route[] {
   ]
 }
 
-function adoptRoute({ callers, discovery, recorder }: DiscoveryRouteParts): Route {
+function adoptRoute({ callers, discovery, plans, recorder }: DiscoveryRouteParts): Route {
   return route({
     method: 'POST',
     path: '/api/discovery/:id/adopt',
@@ -90,12 +92,12 @@ function adoptRoute({ callers, discovery, recorder }: DiscoveryRouteParts): Rout
       const { name, password, username } = ask.body
       const added = await discovery.adopt(ask.params.id, { username, password }, name)
       await recorder.changed(ask, 'camera added', added.record.name, factsOf(added))
-      return new Reply(201, cameraAnswerOf(added, callers.accountOf(ask.caller)))
+      return new Reply(201, cameraAnswerOf(added, callers.accountOf(ask.caller), plans))
     },
   })
 }
 
-function adoptAllRoute({ callers, discovery, recorder }: DiscoveryRouteParts): Route {
+function adoptAllRoute({ callers, discovery, plans, recorder }: DiscoveryRouteParts): Route {
   return route({
     method: 'POST',
     path: '/api/discovery/adopt-all',
@@ -124,7 +126,7 @@ function adoptAllRoute({ callers, discovery, recorder }: DiscoveryRouteParts): R
       const { adopted, failed } = await discovery.adoptAll(who satisfies CameraLogin, ids)
       for (const added of adopted) await recorder.changed(ask, 'camera added', added.record.name, factsOf(added))
       return {
-        adopted: adopted.map((one) => cameraAnswerOf(one, callers.accountOf(ask.caller))),
+        adopted: adopted.map((one) => cameraAnswerOf(one, callers.accountOf(ask.caller), plans)),
         failed: failed.map(({ fault: { code, message }, found: { address, id, name } }) => ({
           ...{ id, name, address, code },
           error: message,

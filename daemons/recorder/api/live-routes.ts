@@ -10,6 +10,7 @@ import { isMasked } from '../core/cameras/masks.ts'
 import type { StatusFeed, ToldCamera } from '../core/live/feed.ts'
 import type { Live } from '../core/live/live.ts'
 import { createViewer, MASKED, TRY_AGAIN_LATER, type ViewerLimits } from '../core/live/viewer.ts'
+import type { SitePlans } from '../core/plans/site-plans.ts'
 import type { Callers } from './callers.ts'
 import { cameraAnswerOf } from './camera-routes.ts'
 
@@ -34,9 +35,13 @@ export function feedSocketRoute({ callers, feed }: FeedRouteParts): SocketRoute<
 }
 
 /** The cameras of the feed. A picture that came is no change. */
-export function toldCameras(cameras: Pick<CameraBook, 'seenBy'>, account: AccountRecord): ToldCamera[] {
+export function toldCameras(
+  cameras: Pick<CameraBook, 'seenBy'>,
+  account: AccountRecord,
+  plans: Pick<SitePlans, 'placementOf'>,
+): ToldCamera[] {
   return cameras.seenBy(account).map((known) => {
-    const view = cameraAnswerOf(known, account)
+    const view = cameraAnswerOf(known, account, plans)
     const mark = JSON.stringify({ ...view, health: { ...view.health, lastPictureAt: null } })
     return { id: view.id, view, mark }
   })

@@ -16,6 +16,7 @@ import { createLive } from '../core/live/live.ts'
 import type { PlaySub } from '../core/live/sub-stream.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
 import { createPictureStreams } from '../core/pictures/picture-streams.ts'
+import type { PlanChange, SitePlans } from '../core/plans/site-plans.ts'
 import type { PictureDecoder, StreamOpener } from '../core/ports.ts'
 import { createStream, type StreamLimits, type StreamTap } from '../core/recording/stream.ts'
 import type { StreamMemory } from '../core/recording/stream-memory.ts'
@@ -28,6 +29,7 @@ interface WatchingParts {
   /** Of recorded streams. */
   limits: StreamLimits
   cameras(): CameraBook
+  plans: Pick<SitePlans, 'placementOf'>
   decoder: Pick<PictureDecoder, 'picture'>
 }
 
@@ -40,6 +42,8 @@ export interface Watching {
   stateChanged(): void
   /** These cameras are there now. */
   camerasAre(records: readonly CameraRecord[]): void
+  /** Plans of the site are others, or where a camera is on them. */
+  planChanged(change: PlanChange): void
   /** A camera has masks from now on. */
   hide(camera: string): void
   sockets(callers: Callers): SocketRoute<never>[]
@@ -50,7 +54,7 @@ export interface Watching {
 
 export function createWatching(context: AssembleContext<RecorderConfig>, parts: WatchingParts): Watching {
   const { clock, config } = context
-  const { cameras, memory, opener, wall } = parts
+  const { cameras, memory, opener, plans, wall } = parts
   const bounds = config.live
   // Nothing of it is kept, so no sound waits for a fragment.
   const own = { groupBytes: bounds.group_bytes, pictureBytes: bounds.group_bytes, soundBytes: 0 }
@@ -72,7 +76,8 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
     ...{ ofAccount: bounds.streams, inAll: bounds.total_streams, what: 'live stream' },
     keys: { ofAccount: 'live.streams', inAll: 'live.total_streams' },
   })
-  const feed = createStatusFeed({ clock, seenBy: (account: AccountRecord) => toldCameras(cameras(), account) })
+  const seenBy = (account: AccountRecord) => toldCameras(cameras(), account, plans)
+  const feed = createStatusFeed({ clock, seenBy })
 
   return {
     tapOf: (camera) => live.tapOf(camera),
@@ -80,6 +85,10 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
     stateChanged: () => feed.changed(),
     camerasAre(records) {
       live.keep(records.map((record) => ({ id: record.id, sub: subPlaceOf(record) })))
+      feed.changed()
+    },
+    planChanged({ cameraId, isFor }) {
+      feed.tell({ type: 'site-plan-changed', ...(cameraId !== undefined && { cameraId }) }, isFor)
       feed.changed()
     },
     hide: (camera) => live.hide(camera),

@@ -132,6 +132,7 @@ export function memoryPlan(): MemoryPlan {
       },
       ...liveRows(),
       ...pictureRows(),
+      ...planRows(),
       {
         ...{ what: 'footage that waits for the disk', all: 'storage.queue_total_bytes' },
         shownBy: 'daemons/recorder/test/io/footage-store.test.ts',
@@ -229,6 +230,21 @@ function pictureRows(): MemoryRow[] {
         many: 'pictures.processes',
       },
       shownBy: 'daemons/recorder/test/io/picture-decoder.test.ts',
+    },
+  ]
+}
+
+function planRows(): MemoryRow[] {
+  return [
+    {
+      // As it comes, whole, and without what is no picture.
+      ...{ what: 'the image of a plan, while it is sent', all: (setting) => 3 * setting('plans.image_bytes') },
+      shownBy: 'daemons/recorder/test/api/plan-routes.test.ts',
+    },
+    {
+      // With as many points as one may have.
+      ...{ what: 'where cameras are on plans', of: 'camera', many: 'cameras.max', each: 16 * KIB, isHeap: true },
+      shownBy: 'daemons/recorder/test/core/plans/site-plans.test.ts',
     },
   ]
 }

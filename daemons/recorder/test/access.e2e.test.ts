@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { hugePng, jpeg, png, vp8, webp } from '#kit/test/pictures.ts'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { LONG_MS, makeFootage, startCamera } from './camera.ts'
@@ -307,6 +308,88 @@ t.test('older footage and files to keep need the permission export, and are writ
     [...new Set(history)],
     ['footage taken out', 'account changed', 'token made', 'token revoked', 'signed in', 'account made'],
   )
+})
+
+t.test('3A.plans an administrator makes plans, and others see of them the cameras that they may see', async (t) => {
+  const image = png(400, 300)
+  t.equal((await guard.send('POST', '/api/site-plans?name=Mine', image)).status, 403)
+  for (const [bytes, status, error] of [
+    [webp(vp8(10, 10)), 400, 'bad_plan_image'],
+    [hugePng(8001, 10), 400, 'bad_plan_image'],
+    [Buffer.alloc(8_388_609), 413, 'body_too_large'],
+  ] as const)
+    t.match(await boss.send('POST', '/api/site-plans?name=Bad', bytes), { status, body: { error } })
+  t.equal((await boss.send('POST', '/api/site-plans', image)).status, 400, 'a plan has a name')
+  const made = await boss.send('POST', '/api/site-plans?name=Ground%20floor', image)
+  t.match(made, { status: 201, body: { name: 'Ground floor', width: 400, height: 300 } })
+  const { id: planId } = made.body
+  t.same((await guard.call('GET', '/api/site-plans')).body.plans, [], 'none of its cameras is on it')
+  const wish = { planId, x: 200, y: 100, headingDeg: 90, hfovDeg: 70, rangePx: 80 }
+  for (const id of [door, yard])
+    t.match(await boss.call('PUT', `/api/cameras/${id}/plan`, { placement: wish }), {
+      status: 200,
+      body: { placement: { ...wish, calibration: null } },
+    })
+  t.same((await guard.call('GET', '/api/site-plans')).body, {
+    plans: [{ id: planId, name: 'Ground floor', width: 400, height: 300 }],
+    placements: { [door]: { ...wish, calibration: null } },
+    limits: (await boss.call('GET', '/api/site-plans')).body.limits,
+  })
+  const [listed] = (await guard.call('GET', '/api/cameras')).body
+  const { rangePx: _, ...told } = wish
+  t.same(listed.planPlacement, { ...told, calibrated: null })
+  const shown = await fetch(`${recorder.url}/api/site-plans/${planId}/image`, { headers: headersOf(guard.credentials) })
+  t.same([shown.status, shown.headers.get('content-type')], [200, 'image/png'])
+  t.same(Buffer.from(await shown.arrayBuffer()), image)
+  const points = [
+    { picture: [0.2, 0.4], plan: [100, 100] },
+    { picture: [0.8, 0.4], plan: [300, 100] },
+    { picture: [0.9, 0.9], plan: [300, 200] },
+    { picture: [0.1, 0.9], plan: [100, 200] },
+  ]
+  const path = `/api/cameras/${door}/plan`
+  const fitted = await boss.call('PUT', `${path}/points`, { points })
+  t.match(fitted, {
+    status: 200,
+    body: { fit: { residualPx: Number }, placement: { calibration: { kind: 'homography' } } },
+  })
+  t.equal(fitted.body.fit.errorsPx.length, 4)
+  t.match(await boss.call('PUT', `${path}/points`, { points: points.slice(1) }), {
+    status: 400,
+    body: { error: 'bad_points' },
+  })
+  t.equal((await guard.call('GET', '/api/cameras')).body[0].planPlacement.calibrated, 'homography')
+  t.match(
+    await boss.call('PUT', `${path}/samples`, { samples: [{ position: { pan: 0, tilt: 0, zoom: 0 }, plan: [1, 1] }] }),
+    {
+      ...{ status: 409, body: { error: 'no_ptz_geometry' } },
+    },
+  )
+  t.match(await boss.call('POST', `${path}/aim`, { x: 1, y: 1 }), {
+    status: 409,
+    body: { error: 'heading_not_calibrated' },
+  })
+  t.equal((await guard.call('POST', `${path}/aim`, { x: 1, y: 1 })).status, 403)
+  t.equal((await guard.call('GET', `${path}/looking`)).status, 403)
+  t.match(await boss.send('PUT', `/api/site-plans/${planId}/image`, jpeg(800, 600)), {
+    body: { width: 800, height: 600 },
+  })
+  t.match((await boss.call('GET', '/api/site-plans')).body.placements[door], { x: 400, y: 200, calibration: null })
+  for (const [method, of, body] of [
+    ['PATCH', `/api/site-plans/${planId}`, { name: 'x' }],
+    ['DELETE', `/api/site-plans/${planId}`, undefined],
+    ['PUT', path, { placement: null }],
+    ['PUT', `${path}/points`, { points: [] }],
+    ['PUT', `${path}/samples`, { samples: [] }],
+  ] as const)
+    t.equal((await guard.call(method, of, body)).status, 403, of)
+  t.match((await boss.call('PATCH', `/api/site-plans/${planId}`, { name: 'Lobby' })).body, {
+    name: 'Lobby',
+    width: 800,
+  })
+  t.equal((await boss.call('DELETE', `/api/site-plans/${planId}`)).status, 204)
+  t.equal((await guard.call('GET', '/api/cameras')).body[0].planPlacement, null)
+  t.equal((await boss.call('GET', `/api/site-plans/${planId}/image`)).status, 404)
 })
 
 t.test('a revocation ends what is open at once, and streams are bounded by account', async (t) => {

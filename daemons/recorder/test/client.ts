@@ -13,6 +13,8 @@ export interface Credentials {
 export interface Client {
   credentials: Credentials
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** Sends bytes as they are. */
+  send(method: string, path: string, bytes: Uint8Array): Promise<Answer>
   /** Signs in, and keeps the cookie. */
   signIn(who?: { username: string; password: string }): Promise<Answer>
   /** Makes the first account, and keeps its cookie. */
@@ -42,6 +44,8 @@ export function clientOf(url: string, credentials: Credentials = {}): Client {
   return {
     credentials,
     call,
+    send: (method, path, bytes) =>
+      ask(url + path, { method, headers: headersOf(credentials), body: Buffer.from(bytes) }),
     signIn: async (who = admin) => keep(await call('POST', '/api/login', who)),
     setUp: async () => keep(await call('POST', '/api/setup', admin)),
   }

@@ -46,6 +46,8 @@ export function casesOf({ bounds: { end, start }, foreign, own }: World): Record
         ...[`start=${start}&duration=1000000`],
       ],
     },
+    'POST /api/cameras/{id}/plan/aim': { bodies: [{ x: 10, y: 20 }, { x: 10 }] },
+    'GET /api/cameras/{id}/plan/looking': {},
     'GET /api/cameras/{id}/preserve': {},
     'POST /api/cameras/{id}/preserve': { bodies: [stretch, { ...stretch, to: start }, { from: 0, to: 1 }] },
     'DELETE /api/cameras/{id}/preserve/{stretch}': {},
@@ -62,6 +64,8 @@ export function casesOf({ bounds: { end, start }, foreign, own }: World): Record
     'GET /api/openapi.json': {},
     'GET /api/recordings/availability': { queries: [...spans, `${spans[0]}&cameraId=${foreign[1]}`] },
     'POST /api/setup': { bodies: [{ username: 'x', password: 'seven long words' }] },
+    'GET /api/site-plans': { queries: ['', `cameraId=${foreign[1]}`] },
+    'GET /api/site-plans/{id}/image': {},
     'GET /api/status': {},
     'GET /api/system/ca-cert': {},
     'GET /metrics': {},
@@ -76,10 +80,10 @@ export function asksOf(route: string, world: World): Ask[] {
   const { bodies = [undefined], queries = [''] } = casesOf(world)[route] ?? {}
   const [word = '', path = ''] = route.split(' ')
   const method = word === 'WS' ? 'GET' : word
-  const { accounts, foreign, own, stretches, tokenIds } = world
+  const { accounts, foreign, own, plans, stretches, tokenIds } = world
   const [plain, ...odd] = /^\/api\/cameras\//.test(path)
     ? [[...own, ...foreign, 'ffffffff'], ...oddIds(world).map((id) => [id])]
-    : [[...Object.values(accounts), ...tokenIds, 'ffffffff']]
+    : [[...Object.values(/^\/api\/site-plans\//.test(path) ? plans : accounts), ...tokenIds, 'ffffffff']]
   const pathsOf = (ids: string[] = []) => {
     const all = ids.flatMap((id) =>
       [stretches.own, stretches.foreign].map((stretch) => path.replace('{id}', id).replace('{stretch}', stretch)),

@@ -219,6 +219,10 @@ async function changeForeign(client: Client): Promise<void> {
   await client.call('PATCH', `/api/cameras/${safe}`, { name: 'Strong room', enabled: true, masks: [], audio: false })
   await client.call('POST', `/api/cameras/${safe}/preserve`, { from: start, to: end })
   await client.call('PATCH', '/api/storage/settings', { cameras: { [safe]: 30 } })
+  await client.call('PATCH', `/api/site-plans/${world.plans.foreign}`, { name: 'Vaults below' })
+  const { body } = await client.call('GET', '/api/site-plans')
+  const { calibration: _, ...placement } = body.placements[safe]
+  await client.call('PUT', `/api/cameras/${safe}/plan`, { placement: { ...placement, x: 7 } })
   await client.call('POST', '/api/discovery/rtsp', { name: 'Till', url: 'rtsp://127.0.0.1:1/none' })
   await client.call('DELETE', `/api/cameras/${vault}`)
   const recording = async () => {

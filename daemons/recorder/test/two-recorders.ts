@@ -1,6 +1,7 @@
 /** Two recorders that differ by cameras that an account may not see: the same footage, accounts and tokens in both. */
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { png } from '#kit/test/pictures.ts'
 import { type Owner, type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { LONG_MS, startCamera } from './camera.ts'
@@ -26,6 +27,8 @@ export interface World {
   own: [string, string]
   /** Of cameras that they may not see. */
   foreign: [string, string]
+  /** Plans with a camera of their own on them, and without. */
+  plans: { own: string; foreign: string }
   /** Preserved stretches. */
   stretches: { own: string; foreign: string }
   accounts: { admin: string; guard: string; keeper: string }
@@ -104,12 +107,26 @@ async function furnish(boss: Client, url: string): Promise<World> {
   return {
     own: [door, yard],
     foreign: [vault, safe],
+    plans: await makePlans(boss, [door, safe], [vault]),
     stretches: { foreign: await stretchOf(safe), own: await stretchOf(door) },
     accounts: { admin: '', guard: guard.body.id, keeper: keeper.body.id },
     tokens: { guard: tokens[0].token, readOnly: tokens[1].token },
     tokenIds: tokens.map(({ id }) => id),
     bounds,
   }
+}
+
+/** @param shared cameras on the plan that others see too; @param hidden cameras on the other one */
+async function makePlans(boss: Client, shared: readonly string[], hidden: readonly string[]): Promise<World['plans']> {
+  const make = async (name: string, cameras: readonly string[]) => {
+    const { id: planId } = (await boss.send('POST', `/api/site-plans?name=${name}`, png(400, 300))).body
+    const placement = { planId, x: 200, y: 100, headingDeg: 90, hfovDeg: 70, rangePx: 80 }
+    for (const camera of cameras) await boss.call('PUT', `/api/cameras/${camera}/plan`, { placement })
+    return planId as string
+  }
+  // That of others before it: an order would tell.
+  const foreign = await make('Vaults', hidden)
+  return { foreign, own: await make('Ground', shared) }
 }
 
 async function boundsOf(boss: Client, id: string): Promise<World['bounds']> {

@@ -5,7 +5,7 @@ import type { Clock } from '#kit/clock.ts'
 export interface CameraWrite {
   readonly camera: string
   readonly at: number
-  /** `clock`, `clock_manual`. */
+  /** `clock`, `clock_manual`, `ptz_aim`. */
   readonly operation: string
   /** Who asked for it; null: the recorder itself. */
   readonly performedBy: string | null

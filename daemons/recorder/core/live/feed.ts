@@ -1,4 +1,4 @@
-/** The status feed: what cameras a reader may see, and how they are, told once and again when it changes. */
+/** The status feed: what cameras a reader may see, and how they are, told once and again when it changes; and news of the rest. */
 import type { Clock, Timer } from '#kit/clock.ts'
 
 /** A camera as a reader is told of it. */
@@ -23,6 +23,11 @@ export interface StatusFeed<Account> {
   open(account: Account, tell: TellReader): () => void
   /** A camera may be another now. */
   changed(): void
+  /**
+   * Something else is another, which readers ask for then.
+   * @param news for whom `isFor` says; who cannot be told is told its type alone, later and once
+   */
+  tell(news: { type: string; cameraId?: string }, isFor: (account: Account) => boolean): void
   close(): void
 }
 
@@ -37,6 +42,8 @@ interface Reader<Account> {
   tell: TellReader
   /** Marks by camera. What a reader could not be told is missing, and told later: nothing waits for it but the newest. */
   told: Map<string, string>
+  /** Types of news that it could not be told. */
+  missed: Set<string>
 }
 
 export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>): StatusFeed<Account> {
@@ -44,7 +51,7 @@ export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>)
   let gathering: Timer | undefined
   let heartbeat: Timer | undefined
 
-  function update({ account, tell, told }: Reader<Account>): void {
+  function update({ account, missed, tell, told }: Reader<Account>): void {
     const seen = seenBy(account)
     for (const { id, mark, view } of seen)
       if (told.get(id) !== mark && tell(JSON.stringify({ type: 'camera-state', cameraId: id, camera: view })))
@@ -52,6 +59,7 @@ export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>)
     for (const id of [...told.keys()])
       if (!seen.some((camera) => camera.id === id) && tell(JSON.stringify({ type: 'camera-removed', cameraId: id })))
         told.delete(id)
+    for (const type of [...missed]) if (tell(JSON.stringify({ type }))) missed.delete(type)
   }
 
   function updateAll(): void {
@@ -77,7 +85,7 @@ export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>)
   return {
     open(account, tell) {
       const seen = seenBy(account)
-      const reader: Reader<Account> = { account, tell, told: new Map() }
+      const reader: Reader<Account> = { account, tell, told: new Map(), missed: new Set() }
       if (tell(JSON.stringify({ type: 'hello', at: clock.epochMs(), cameras: seen.map(({ view }) => view) })))
         for (const { id, mark } of seen) reader.told.set(id, mark)
       readers.add(reader)
@@ -89,6 +97,10 @@ export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>)
     },
     changed() {
       if (readers.size > 0) gathering ??= clock.after(GATHER_MS, updateAll)
+    },
+    tell(news, isFor) {
+      for (const reader of readers)
+        if (isFor(reader.account) && !reader.tell(JSON.stringify(news))) reader.missed.add(news.type)
     },
     close,
   }

@@ -76,3 +76,21 @@ t.test('nothing runs while nobody reads', async (t) => {
   other.end()
   t.equal(clock.pending(), 0)
 })
+
+t.test(
+  'A.Events.2 news go to whom they are for, and to a reader that is slow once, later and without a camera',
+  async (t) => {
+    const { clock, feed, read } = stage()
+    const [guard, boss] = [read('door'), read('door', 'yard')]
+    const about = (id: string) => (account: readonly string[]) => account.includes(id)
+    feed.tell({ type: 'site-plan-changed', cameraId: 'yard' }, about('yard'))
+    t.same(guard.heard.slice(1), [])
+    t.same(boss.heard.slice(1), [{ type: 'site-plan-changed', cameraId: 'yard' }])
+    boss.isFull = true
+    for (const id of ['door', 'yard', 'door']) feed.tell({ type: 'site-plan-changed', cameraId: id }, about(id))
+    t.equal(guard.heard.length, 3)
+    boss.isFull = false
+    clock.advance(15_000)
+    t.same(boss.heard.slice(2), [{ type: 'site-plan-changed' }, { type: 'heartbeat', at: 15_000 }])
+  },
+)
