@@ -166,6 +166,10 @@ function imageRoutes({ callers, limits, pictures, plans, recorder }: PlanRoutePa
       who: 'user',
       params: planParams,
       summary: 'The image of a plan',
+      query: Type.Object(
+        { v: Type.Optional(Type.String({ maxLength: 64, description: 'any, to get past a cache' })) },
+        strict,
+      ),
       replyType: 'image/*',
       handle({ caller, headers, params }) {
         const { picture } = plans.require(params.id, callers.accountOf(caller))

@@ -180,6 +180,7 @@ t.test('A.authentication.7 each page shows and asks for the same', { skip: noBro
   const [, safe] = world.foreign
   const places = [
     ...[['wall'], ['cameras'], ['camera', door], ['camera', safe], ['playback', door], ['playback', safe]],
+    ...[['plan'], ['plan', world.plans.own], ['plan', world.plans.foreign]],
     ...[['playback', safe, String(world.bounds.start)], ['accounts'], ['health'], ['today'], ['journal']],
   ]
   const look = async () => {

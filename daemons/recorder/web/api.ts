@@ -263,7 +263,7 @@ export function stillPath(camera: string): string {
   return `${cameraPath(camera)}/still.jpg?width=1280`
 }
 
-const cameraPath = (id: string): `/${string}` => `/api/cameras/${encodeURIComponent(id)}`
+export const cameraPath = (id: string): `/${string}` => `/api/cameras/${encodeURIComponent(id)}`
 
 const windowOf = (from: number, to: number): string => `from=${Math.round(from)}&to=${Math.round(to)}`
 

@@ -7,20 +7,12 @@ import { icon } from '#kit/web/parts.ts'
 import { adoptStyle } from '#kit/web/style.ts'
 import type { Mask } from './api.ts'
 import { type Corner, LEAST_CORNERS, MOST_MASKS, middleOf, moved, rectangle, withCorner } from './mask-shapes.ts'
+import { ARROWS, fractionsOf, LARGE_STEP, STEP } from './stage.ts'
 import * as texts from './texts.ts'
 
 adoptStyle(`
-.stage{position:relative;display:grid;background:#000;aspect-ratio:var(--ratio);width:min(100%,calc(var(--ratio)*max(15rem,100dvh - 17rem)));margin:0 auto}
-.stage>*{grid-area:1/1;width:100%;height:100%;min-width:0;min-height:0}
-.drawing{position:relative;touch-action:none;cursor:crosshair;user-select:none}
-.drawing>svg{position:absolute;inset:0;width:100%;height:100%}
 .drawing polygon{fill:#000a;stroke:#fff;stroke-width:1.5;vector-effect:non-scaling-stroke;cursor:move}
 .drawing polygon.chosen{fill:#0009;stroke:var(--accent);stroke-width:3}
-.grip{position:absolute;width:1.75rem;height:1.75rem;margin:-.875rem;padding:0;border:0;background:none;color:#fff;font-size:var(--t-small);font-weight:600;touch-action:none;cursor:move}
-.grip::before{content:"";position:absolute;inset:-.45rem}
-.grip>span{position:relative;display:grid;place-content:center;height:100%;border-radius:50%;background:#000;border:1px solid #fff}
-.grip.corner>span{margin:.375rem;height:1rem;background:#fff;border:3px solid var(--accent)}
-.grip:focus-visible{outline:3px solid var(--accent);outline-offset:2px;border-radius:50%}
 .corners{display:grid;gap:var(--s2);margin-top:var(--s2)}
 .corners>li.li{display:grid;grid-template-columns:1.5rem minmax(0,1fr) minmax(0,1fr) auto auto;align-items:center;gap:var(--s1);border:0;margin:0;padding:0}
 .corners .input>span{padding-right:0}
@@ -28,18 +20,8 @@ adoptStyle(`
 .corners .input[data-s]{border-color:var(--fault)}
 `)
 
-/** Of the picture, with each press of an arrow key. */
-const STEP = 0.01
-const LARGE_STEP = 0.1
 /** What is smaller was a touch, not a rectangle. */
 const LEAST_SIDE = 0.015
-
-const ARROWS: Readonly<Record<string, Corner>> = {
-  ArrowLeft: [-1, 0],
-  ArrowRight: [1, 0],
-  ArrowUp: [0, -1],
-  ArrowDown: [0, 1],
-}
 
 interface DrawingFacts {
   masks: Mask[]
@@ -63,10 +45,7 @@ interface Held {
 export function Drawing({ masks, chosen, change, choose, remove }: DrawingFacts): VNode {
   const box = useRef<HTMLDivElement | null>(null)
   const held = useRef<Held | null>(null)
-  const spotOf = ({ clientX, clientY }: PointerEvent): Corner => {
-    const { height, left, top, width } = box.current?.getBoundingClientRect() ?? new DOMRect(0, 0, 1, 1)
-    return [(clientX - left) / width, (clientY - top) / height]
-  }
+  const spotOf = (event: PointerEvent): Corner => fractionsOf(event, box.current)
 
   function press(event: PointerEvent): void {
     if (event.button !== 0) return

@@ -6,10 +6,10 @@ import { html } from '#kit/web/html.ts'
 import { Act, icon, lamp, say, toast } from '#kit/web/parts.ts'
 import { guardEdits, linkTo } from '#kit/web/route.ts'
 import { adoptStyle } from '#kit/web/style.ts'
-import { api, type Camera, type Mask, stillPath } from './api.ts'
+import { api, type Camera, type Mask } from './api.ts'
 import { CornerFields, Drawing } from './mask-drawing.ts'
 import { type Corner, LEAST_CORNERS, MOST_CORNERS, MOST_MASKS, rectangle, withCornerBehind } from './mask-shapes.ts'
-import { draw, refusalOf } from './picture-film.ts'
+import { Still } from './stage.ts'
 import { look } from './state.ts'
 import * as texts from './texts.ts'
 
@@ -20,9 +20,6 @@ adoptStyle(`
 .masks li+li{border-top:1px solid var(--line);padding-top:var(--s2);margin-top:var(--s2)}
 .masks .row>.btn[aria-pressed]{flex:1;justify-content:start}
 `)
-
-/** The recorder has none of this camera now. */
-const NO_PICTURE = 404
 
 /** Where the first one is put. */
 const FIRST: [Corner, Corner] = [
@@ -75,7 +72,7 @@ export function MasksPage({ camera }: { camera: Camera }): VNode {
   const alert = html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${refused}</span></p>`
   return html`<div class="head"><h1>${texts.masksOf(camera.name)}</h1><div class="acts"><a class="btn" href=${linkTo('camera', camera.id)}>Back to the camera</a></div></div>
     <div class="cols masks"><section class="panel" aria-label="Picture">
-        <${Still} camera=${camera} looks=${looks} again=${() => setLooks(looks + 1)}><${Drawing} masks=${masks} chosen=${chosen} change=${change} choose=${setChosen} remove=${remove} /></${Still}>
+        <${Still} camera=${camera} looks=${looks} again=${() => setLooks(looks + 1)} foot=${saidBelow}><${Drawing} masks=${masks} chosen=${chosen} change=${change} choose=${setChosen} remove=${remove} /></${Still}>
       </section>
       <section class="panel" aria-label=${texts.masks}><header><h2>${texts.masks}</h2><div class="acts">
           <${Act} run=${add} waits=${masks.length >= MOST_MASKS}>Add mask</${Act}></div></header>
@@ -86,38 +83,8 @@ export function MasksPage({ camera }: { camera: Camera }): VNode {
           <${Act} kind="primary" run=${() => void save()} waits=${!isChanged || isBusy}>Save</${Act}></footer></section></div>`
 }
 
-interface StillFacts {
-  camera: Camera
-  /** A further one asks for the picture again. */
-  looks: number
-  again: () => void
-  children?: VNode
-}
-
-/** What the camera shows now, below what is drawn; why there is nothing, else. */
-function Still({ camera, looks, again, children }: StillFacts): VNode {
-  const own = useRef<HTMLCanvasElement | null>(null)
-  const [said, setSaid] = useState<string | null>(texts.askingPicture)
-  const [size, setSize] = useState(camera.recordProfile ?? { width: 16, height: 9 })
-  useEffect(() => {
-    const leaving = new AbortController()
-    const shown = async (): Promise<string | null> => {
-      const reply = await fetch(stillPath(camera.id), { signal: leaving.signal })
-      if (reply.status === NO_PICTURE) return texts.noPictureNow
-      if (!reply.ok || !own.current) return await refusalOf(reply)
-      await draw({ jpeg: new Uint8Array(await reply.arrayBuffer()) }, own.current)
-      setSize({ width: own.current.width, height: own.current.height })
-      return null
-    }
-    void shown()
-      .catch(() => texts.noAnswerForStill)
-      .then((why) => !leaving.signal.aborted && setSaid(why))
-    return () => leaving.abort()
-  }, [camera.id, looks])
-  return html`<div class="stage" style=${{ '--ratio': size.width / size.height }}>
-      <canvas ref=${own} role="img" aria-label=${texts.stillOf(camera.name)}></canvas>
-      ${children}</div>
-    <footer class="small soft row"><span>${said === null ? texts.behindIsBlack : `${said} ${texts.drawAllTheSame}`}</span><${Act} run=${again}>New picture</${Act}></footer>`
+function saidBelow(why: string | null): string {
+  return why === null ? texts.behindIsBlack : `${why} ${texts.drawAllTheSame}`
 }
 
 interface RowFacts {

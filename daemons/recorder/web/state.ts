@@ -13,6 +13,8 @@ export const LOOK_MS = 2000
 /** Null until the first answer. */
 export const status = signal<Status | null>(null)
 export const cameras = signal<readonly Camera[] | null>(null)
+/** How often the feed has told that plans of the site, or cameras on them, are others; and plans alone. */
+export const planChanges = signal({ all: 0, plans: 0 })
 /** How far the first set-up is, for administrators while it is not over. */
 export const setUp = computed(() =>
   status.value?.onboarding?.required === true ? status.value.onboarding.step : undefined,
@@ -22,6 +24,8 @@ const siteName = signal<string | null>(null)
 /** The person; null when nobody is signed in, undefined until that is known. */
 export const me = signal<Account | null | undefined>(undefined)
 export const isAdmin = computed(() => me.value?.role === 'administrator')
+/** Whether cameras may be turned. */
+export const mayTurn = computed(() => me.value?.role === 'administrator' || me.value?.role === 'operator')
 /** Whether footage older than the last two minutes may be seen, and kept as a file. */
 export const mayExport = computed(() => me.value?.permissions.includes('export') === true)
 
@@ -105,11 +109,18 @@ type FeedMessage =
   | { type: 'hello'; cameras: Camera[] }
   | { type: 'camera-state'; cameraId: string; camera: Camera }
   | { type: 'camera-removed'; cameraId: string }
+  | { type: 'site-plan-changed'; cameraId?: string }
   | { type: 'heartbeat' }
 
 function hear(message: FeedMessage): void {
   isFed = true
   if (message.type === 'hello') cameras.value = message.cameras
+  // What was changed while nothing was told is asked for too.
+  if (message.type === 'hello' || message.type === 'site-plan-changed') {
+    const { all, plans } = planChanges.value
+    const isOfCamera = 'cameraId' in message && message.cameraId !== undefined
+    planChanges.value = { all: all + 1, plans: isOfCamera ? plans : plans + 1 }
+  }
   if (message.type !== 'camera-state' && message.type !== 'camera-removed') return
   const others = (cameras.value ?? []).filter(({ id }) => id !== message.cameraId)
   cameras.value = message.type === 'camera-state' ? [...others, message.camera] : others

@@ -92,6 +92,102 @@ export const inColumns = (count: string) =>
   count === 'auto' ? 'as many columns as fit' : `${count} ${count === '1' ? 'column' : 'columns'}`
 export const liveOf = (name: string) => `${name}, live`
 
+// Plans of the site (plan-page.ts, plan-canvas.ts, plan-side.ts, plan-calibration.ts, plan-upload.ts)
+
+export const plan = 'Plan'
+export const askingPlans = 'Asking for the plans'
+export const plansCouldNotBeRead = 'The plans could not be read'
+export const noPlans = 'No plan yet'
+export const howPlansBegin =
+  'Send an image of the site as seen from above: a floor plan, a drawing, a picture from the air. Then put cameras on it.'
+export const noPlanForYou = 'None of your cameras is on a plan'
+export const askForPlan = 'An administrator makes plans, and puts cameras on them.'
+export const planIsGone = 'This plan is not there any more'
+export const itWasRemovedMeanwhile = 'Somebody has removed it, or has taken your cameras off it.'
+export const planImageOf = (name: string) => `The plan ${name}`
+export const planImageMissing = 'The image of this plan could not be shown.'
+export const newPlan = 'New plan'
+export const planName = 'Name of the plan'
+export const planExample = 'Ground floor'
+export const planImage = 'Image'
+export const planImageHint = (bytes: string, pixels: number) =>
+  `JPEG or PNG, at most ${bytes} and ${pixels} pixels on a side.`
+export const chooseImage = 'Choose an image'
+export const imageFirst = 'Choose an image first.'
+export const imageTooLong = (has: string, most: string) =>
+  `The file has ${has}; at most ${most} are taken. Save it smaller.`
+export const replaceImage = 'Replace image'
+export const sending = 'Sending'
+export const planIsAdded = (name: string) => `${name} is added. Put cameras on it.`
+export const imageIsReplaced = 'The image is replaced. Cameras went along; calibrations are to be made anew.'
+export const planIsRenamed = (name: string) => `The plan is called ${name} now.`
+export const planIsRemoved = (name: string) => `${name} is removed.`
+export const removePlan = 'Remove plan'
+export const removePlanQuestion = (name: string) => `Remove ${name}?`
+export const removingPlanMeans = 'Its cameras are on no plan then, and their calibrations are lost. Recording goes on.'
+export const keepPlan = 'Keep plan'
+export const camerasOnPlan = 'Cameras on this plan'
+export const noneOnPlan =
+  'No camera is on this plan. Choose one below; it appears in the middle, from where you drag it.'
+export const putOnPlan = 'Put on the plan'
+export const chooseCamera = 'Choose a camera'
+export const isOnOtherPlan = (name: string) => `${name} (on another plan)`
+export const cameraIsPut = (name: string) =>
+  `${name} is on the plan. Drag it to its place, and its end to where it looks.`
+export const cameraIsMoved = (name: string) => `${name} is moved.`
+export const cameraIsTakenOff = (name: string) => `${name} is off the plan.`
+export const takeOffPlan = 'Take off the plan'
+export const pinKeys = 'Arrow keys move it, with Shift further.'
+export const turnOf = (name: string) => `Direction of ${name}`
+export const turnKeys = 'Left and right turn it, up and down change how far it reaches; with Shift more.'
+export const heading = 'Direction'
+export const headingHint = 'Degrees clockwise: 0 is up on the plan, 90 to the right.'
+export const hfov = 'Width of its picture'
+export const range = 'Reach'
+export const pixelsUnit = 'px'
+export const degreesUnit = '°'
+export const aNumberFrom = (least: number, most: number) => `Type a number from ${least} to ${most}.`
+export const howToMove = 'Drag a camera to move it, and the point at the end of its cone to turn it.'
+export const howToAim = (name: string) => `Press on the plan to have ${name} look there.`
+export const chooseToSee = 'Press a camera to see more of it.'
+export const looksThere = (name: string) => `${name} looks there.`
+export const looksAsFar = (name: string) => `${name} turned as far as it can, and does not reach this point.`
+export const turnedLevel = (name: string) =>
+  `${name} turned there. How high it hangs is not known, so it was not tilted.`
+export const notCalibrated = 'Not calibrated: it is not known which place of its picture is where on the plan.'
+export const calibrate = 'Calibrate'
+export const calibratedByPoints = (fit: string) => `Calibrated by points. ${fit}`
+export const calibratedByAiming = (degrees: string) =>
+  `Calibrated by what it was aimed at: ${degrees}° off in the mean.`
+const FITS = {
+  well: (px: string) => `They fit well: ${px} px off in the mean.`,
+  roughly: (px: string) => `They fit roughly: ${px} px off in the mean.`,
+  badly: (px: string) => `They do not fit: ${px} px off in the mean. Look for one in the wrong place.`,
+} as const
+export const fitIs = (fitting: keyof typeof FITS, px: string) => FITS[fitting](px)
+export const calibrationOf = (name: string) => `${name} on its plan`
+export const pressInPicture = 'Press a place on the floor in the picture, such as the foot of a door.'
+export const nowOnPlan = (at: number) => `Now press the same place on the plan: point ${at + 1}.`
+export const morePoints = (many: number) =>
+  many === 1 ? 'One more point is needed.' : `${count(many)} more points are needed.`
+export const enoughPoints = 'That is enough to save. Points far apart, in the corners, make it exact.'
+export const noMorePoints = (most: number) => `A camera has at most ${most} points.`
+export const points = 'Points'
+export const pointsInPicture = 'Points in the picture'
+export const pointsOnPlan = 'Points on the plan'
+export const pointNumber = (at: number) => `Point ${at + 1}`
+export const addPoint = 'Add point'
+export const removePoint = (at: number) => `Remove point ${at + 1}`
+export const offBy = (px: string) => `${px} px off`
+export const unsavedPoint = 'not saved'
+export const pointsAreSaved = (fit: string) => `The calibration is saved. ${fit}`
+export const pointsAreCleared = 'The calibration is cleared.'
+export const clearCalibration = 'Clear'
+export const stillForPoints = 'What is marked here is marked on the plan too, in the same order.'
+export const withoutStill = 'Without a picture nothing can be marked in it.'
+export const notOnPlan = 'This camera is not on this plan'
+export const putItFirst = 'Put it on the plan first, then calibrate it.'
+
 // Privacy masks (masks-page.ts, mask-drawing.ts)
 
 export const masks = 'Privacy masks'

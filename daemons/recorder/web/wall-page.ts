@@ -28,7 +28,7 @@ adoptStyle(`
 .tile:focus-visible{outline:3px solid var(--accent);outline-offset:1px}
 .tile>.tag{position:absolute;z-index:2;left:0;bottom:0;display:flex;align-items:center;gap:.4rem;max-width:100%;padding:.2rem .6rem .2rem .45rem;border-top-right-radius:var(--radius);background:var(--panel);color:var(--ink);font-size:var(--t-small)}
 .tile>.tag>b{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-.columns{margin-left:auto}
+.to-plan{margin-left:auto}
 @container app (max-width: 44rem){.wall[data-columns]{grid-template-columns:repeat(min(2,var(--columns)),minmax(0,1fr))}.columns label:nth-child(n+4){display:none}}
 `)
 
@@ -45,7 +45,7 @@ export function WallPage(): VNode {
   const when = { nowMs: daemonNow(), zone: zone.value }
   const isAuto = columns.value === 'auto'
   const shown = known.toSorted((a, b) => a.name.localeCompare(b.name))
-  return html`<div class="head"><h1 class="sr">Wall</h1>${verdict(judgeCameras(known, when))}${choice()}</div>
+  return html`<div class="head"><h1 class="sr">Wall</h1>${verdict(judgeCameras(known, when))}<a class="btn to-plan" href=${linkTo('plan')}>${texts.plan}</a>${choice()}</div>
     <div class="wall" data-columns=${isAuto ? undefined : columns.value} style=${isAuto ? undefined : { '--columns': columns.value }}>
       ${shown.map((camera) => html`<${Tile} camera=${camera} when=${when} key=${camera.id} />`)}</div>`
 }
