@@ -26,6 +26,7 @@ import { discoveryRoutes } from './api/discovery-routes.ts'
 import { createExtraction } from './api/extraction.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { footageRoutes } from './api/footage-routes.ts'
+import { licenceRoutes } from './api/licence-routes.ts'
 import { peopleRoutes } from './api/people-routes.ts'
 import { pictureRoutes } from './api/picture-routes.ts'
 import { storageRoutes } from './api/storage-routes.ts'
@@ -33,6 +34,7 @@ import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { type Clocks, clocksOf } from './assemble/clocks.ts'
 import { discoveryOf, openerOf } from './assemble/discovery.ts'
 import { footageOf, storageOf } from './assemble/footage.ts'
+import { licenceOf } from './assemble/licence.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
 import { openPlans, type Plans, planRoutesOf } from './assemble/plans.ts'
 import { createWatching, type Watching } from './assemble/watching.ts'
@@ -42,6 +44,7 @@ import { Camera } from './core/cameras/camera.ts'
 import type { Discovery } from './core/cameras/discovery.ts'
 import type { TimeServer } from './core/clocks/time-server.ts'
 import type { Cut } from './core/footage/footage.ts'
+import type { Licence } from './core/licence/licence.ts'
 import { pictureAt } from './core/pictures/choice.ts'
 import type { KeptFile, StreamOpener } from './core/ports.ts'
 import { createStream, type StreamLimits } from './core/recording/stream.ts'
@@ -78,6 +81,8 @@ interface House {
   pictures: Pictures
   plans: Plans
   authority: LateAuthority
+  /** Undefined on a recorder that is not licensed. */
+  licence: Licence | undefined
 }
 
 /** Loads the stored state, and adds the parts in the order of their dependencies. */
@@ -107,6 +112,8 @@ export async function assemble(context: Context): Promise<Assembled> {
     },
   })
   parts.add({ name: 'clocks', start: () => house.clocks.start(), stop: () => house.clocks.stop() })
+  const { licence } = house
+  if (licence) parts.add({ name: 'licence', start: () => licence.start(), stop: () => licence.stop() })
   parts.add(house.pictures.part)
   parts.add(house.watching.part)
   parts.add(certificatePart(authority, config.http))
@@ -171,10 +178,15 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const watching = createWatching(context, {
     ...{ wall, ...streams, cameras: () => cameras, decoder: pictures.decoder, plans: plans.plans },
   })
-  const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, plans, watching, ...streams })
+  const licence = await licenceOf(context, {
+    ...{ conditions: ledger, cameras: () => cameras.list().length },
+    onChange: (state) => watching.tellAll({ type: 'license-changed', state }),
+  })
+  const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, licence, plans, watching, ...streams })
   const discovery = discoveryOf(context, { cameras, opener })
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
-  return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, plans, watching, authority }
+  const seen = { cameras, discovery, clocks, pictures, plans, watching }
+  return { ...seen, people, site, storage, footage, wall, authority, licence }
 }
 
 /** Bounds of streams that are recorded. */
@@ -187,7 +199,7 @@ function streamLimits({ cameras: bounds, storage }: RecorderConfig): StreamLimit
   }
 }
 
-interface CameraParts extends Pick<House, 'footage' | 'plans' | 'wall' | 'watching'> {
+interface CameraParts extends Pick<House, 'footage' | 'licence' | 'plans' | 'wall' | 'watching'> {
   ledger: Ledger
   opener: StreamOpener
   memory: StreamMemory
@@ -195,7 +207,7 @@ interface CameraParts extends Pick<House, 'footage' | 'plans' | 'wall' | 'watchi
 }
 
 async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBook> {
-  const { footage, ledger, limits, memory, opener, plans, wall, watching } = parts
+  const { footage, ledger, licence, limits, memory, opener, plans, wall, watching } = parts
   const { clock, config, log, stateFolder } = context
   const { cameras: bounds } = config
   const pictureMs = bounds.picture_ms
@@ -247,7 +259,10 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
   }
   watching.camerasAre(records)
   plans.camerasAre(records)
-  return createCameraBook({ records, save: saveAndTell, make, newId, checkHost: checkTargetHost, most: bounds.max })
+  const licensed = () => licence?.cameraLimit() ?? null
+  return createCameraBook({
+    ...{ records, save: saveAndTell, make, newId, checkHost: checkTargetHost, most: bounds.max, licensed },
+  })
 }
 
 function serverOf(context: Context, house: House, records: Records): HttpServer {
@@ -292,6 +307,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...discoveryRoutes({ callers, discovery: house.discovery, plans, recorder }),
       ...planRoutesOf(context, { callers, cameras, plans: house.plans, recorder, writes: house.clocks.writes }),
       ...clockRoutes({ callers, cameras, recorder, ...house.clocks }),
+      ...licenceRoutes({ callers, recorder, licence: house.licence, cameras: () => cameras.list().length }),
       ...storageRoutes({
         ...{ clock, callers, cameras, footage, recorder, realFolder, stateFolder: context.stateFolder },
         storage: createStorage({ book: house.storage, footage }),

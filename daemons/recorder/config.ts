@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { commonTables, journalTable } from '#kit/config/tables.ts'
 import { alarmsTable } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
+import { license } from './core/licence/keys.ts'
 import { live, pictures, playback } from './core/live/keys.ts'
 import { memoryPlan } from './core/memory.ts'
 import { plans } from './core/plans/keys.ts'
@@ -452,6 +453,7 @@ export const config = Type.Object(
     pictures,
     plans,
     users,
+    license,
     journal: journalTable(),
     ledger: ledgerTable(),
     alarms: alarmsTable({}),

@@ -32,7 +32,7 @@ export function signedSchema<Schema extends TSchema>(signed: Schema) {
 }
 
 /** What is signed: the kind of text is a part of it. */
-export type SignedKind = 'root' | 'update' | 'installer' | 'image'
+export type SignedKind = 'root' | 'update' | 'installer' | 'image' | 'lease' | 'licence-notice' | 'licence-request'
 
 /** The bytes that a signature is over. @param signed a plain value that JSON can hold */
 export function signedBytes(kind: SignedKind, signed: unknown): Buffer {

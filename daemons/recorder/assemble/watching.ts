@@ -11,7 +11,7 @@ import type { AccountRecord } from '../core/access/accounts.ts'
 import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
-import { createStatusFeed } from '../core/live/feed.ts'
+import { createStatusFeed, type FeedNews } from '../core/live/feed.ts'
 import { createLive } from '../core/live/live.ts'
 import type { PlaySub } from '../core/live/sub-stream.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
@@ -40,6 +40,8 @@ export interface Watching {
   newest(camera: string): ChosenPicture | undefined
   /** The state of a camera is another. */
   stateChanged(): void
+  /** What every reader of the feed is told. */
+  tellAll(news: FeedNews): void
   /** These cameras are there now. */
   camerasAre(records: readonly CameraRecord[]): void
   /** Plans of the site are others, or where a camera is on them. */
@@ -83,6 +85,7 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
     tapOf: (camera) => live.tapOf(camera),
     newest: (camera) => live.newest(camera),
     stateChanged: () => feed.changed(),
+    tellAll: (news) => feed.tell(news, () => true),
     camerasAre(records) {
       live.keep(records.map((record) => ({ id: record.id, sub: subPlaceOf(record) })))
       feed.changed()

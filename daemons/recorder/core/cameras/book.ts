@@ -3,6 +3,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
 import type { Mask } from '../../wire/mask.ts'
 import { type AccountRecord, maySee } from '../access/accounts.ts'
+import { cameraLimitFault } from '../licence/licence.ts'
 import type { StreamPlace } from '../ports.ts'
 import type { OnvifLink } from './adopt.ts'
 import type { Camera } from './camera.ts'
@@ -63,6 +64,8 @@ interface BookParts {
   checkHost(host: string): void
   /** The most cameras; key `cameras.max`. */
   most: number
+  /** How many the licence has; null for any number. Those that are there already stay. */
+  licensed(): number | null
 }
 
 /** Where a camera is to be. */
@@ -90,9 +93,9 @@ export interface CameraBook {
   require(id: string, viewer: Viewer): KnownCamera
   /** How many more cameras it takes. */
   room(): number
-  /** @throws Fault `too_many_cameras`, before anything is asked of a camera */
+  /** @throws Fault `too_many_cameras`, `license_camera_limit`, before anything is asked of a camera */
   requireRoom(): void
-  /** @throws Fault `bad_stream_url`, `bad_sub_url`, `bad_target`, `too_many_cameras`, `store_write_failed` */
+  /** @throws Fault `bad_stream_url`, `bad_sub_url`, `bad_target`, `too_many_cameras`, `license_camera_limit`, `store_write_failed` */
   add(wish: CameraWish): Promise<KnownCamera>
   /** @throws Fault `unknown_camera`, `bad_stream_url`, `bad_sub_url`, `bad_target`, `store_write_failed` */
   change(id: string, wish: CameraChange): Promise<KnownCamera>
@@ -103,10 +106,10 @@ export interface CameraBook {
   stop(): Promise<void>
 }
 
-export function createCameraBook({ checkHost, make, most, newId, records, save }: BookParts): CameraBook {
+export function createCameraBook({ checkHost, licensed, make, most, newId, records, save }: BookParts): CameraBook {
   let known: readonly KnownCamera[] = records.map((record) => ({ record, camera: make(record) }))
   const inTurn = createSerialTurn()
-  const room = () => most - known.length
+  const room = () => Math.min(most, licensed() ?? most) - known.length
 
   function required(id: string): KnownCamera {
     const found = known.find(({ record }) => record.id === id)
@@ -126,8 +129,10 @@ export function createCameraBook({ checkHost, make, most, newId, records, save }
   }
 
   function requireRoom(): void {
-    if (room() <= 0)
+    if (room() > 0) return
+    if (known.length >= most)
       throw new Fault('too_many_cameras', `There are ${known.length} cameras; cameras.max allows ${most}.`)
+    throw cameraLimitFault(licensed() ?? most)
   }
 
   async function add(wish: CameraWish): Promise<KnownCamera> {

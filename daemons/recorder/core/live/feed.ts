@@ -18,6 +18,9 @@ interface FeedParts<Account> {
 /** @returns false if it was not taken: too much waits */
 export type TellReader = (text: string) => boolean
 
+/** A message of the feed: what kind it is, and what it says. */
+export type FeedNews = Readonly<Record<string, unknown>> & { type: string }
+
 export interface StatusFeed<Account> {
   /** @returns ends it */
   open(account: Account, tell: TellReader): () => void
@@ -27,7 +30,7 @@ export interface StatusFeed<Account> {
    * Something else is another, which readers ask for then.
    * @param news for whom `isFor` says; who cannot be told is told its type alone, later and once
    */
-  tell(news: { type: string; cameraId?: string }, isFor: (account: Account) => boolean): void
+  tell(news: FeedNews, isFor: (account: Account) => boolean): void
   close(): void
 }
 

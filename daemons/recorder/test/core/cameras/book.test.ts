@@ -5,11 +5,12 @@ import type { Camera } from '../../../core/cameras/camera.ts'
 
 const all = { cameras: 'all' } as const
 
-function stage(most = 8) {
+function stage(most = 8, licensed: number | null = null) {
   const lives: string[] = []
   let ids = 0
   const disk: { records: CameraRecord[] } = { records: [] }
   const book = createCameraBook({
+    licensed: () => licensed,
     ...{ records: [], most, checkHost: checkTargetHost, newId: () => `c${Math.ceil(++ids / 2)}` },
     async save(records) {
       disk.records = records
@@ -118,3 +119,13 @@ t.test(
     t.equal((await book.change(record.id, { url: 'rtsp://10.0.0.5/four' })).record.subUrl, null)
   },
 )
+
+t.test('3A.license one camera more than the licence has is refused, and those that are there stay', async (t) => {
+  const { book } = stage(8, 1)
+  await book.add({ name: 'Door', url: 'rtsp://10.0.0.5/one' })
+  const refused = book.add({ name: 'Yard', url: 'rtsp://10.0.0.6/one' })
+  await t.rejects(refused, { code: 'license_camera_limit', details: { code: 'license_camera_limit' } })
+  t.equal(book.list().length, 1)
+  await t.rejects(stage(8, 0).book.add({ name: 'x', url: 'rtsp://10.0.0.5/' }), { message: /^There is no licence for/ })
+  await t.rejects(stage(0, 4).book.add({ name: 'x', url: 'rtsp://10.0.0.5/' }), { code: 'too_many_cameras' })
+})

@@ -24,15 +24,17 @@ interface Limits {
   most?: number
   found?: number
   adoptAtOnce?: number
+  licensed?: number | null
 }
 
-function stage({ adoptAtOnce = 4, found = 8, most = 8 }: Limits = {}) {
+function stage({ adoptAtOnce = 4, found = 8, licensed = null, most = 8 }: Limits = {}) {
   let ids = 0
   const newId = () => `d${++ids}`
   const answers: [ProbeMatch, string][] = []
   const scans: PromiseWithResolvers<void>[] = []
   const adoptions: { service: string; done: PromiseWithResolvers<string> }[] = []
   const cameras = createCameraBook({
+    licensed: () => licensed,
     ...{
       records: [],
       most,
@@ -209,4 +211,16 @@ t.test('as many as may be found take no more than their row in the memory plan',
     return discovery
   })
   t.ok(bytes < many * 4096, `${bytes} bytes`)
+})
+
+t.test('3A.license a camera beyond the licence is refused before it is asked for anything', async (t) => {
+  const { adoptions, answer, discovery, scan } = stage({ licensed: 1, adoptAtOnce: 1 })
+  const other = match('b', { addresses: ['http://10.0.0.6/onvif/device_service'] })
+  await scan([match('a'), '10.0.0.5'], [other, '10.0.0.6'])
+  const all = discovery.adoptAll(login)
+  await answer(0)
+  const { adopted, failed } = await all
+  t.equal(adopted.length, 1)
+  t.match(failed, [{ fault: { code: 'license_camera_limit', message: /^The licence is for 1 camera\./ } }])
+  t.equal(adoptions.length, 1, 'no session was opened')
 })
