@@ -27,6 +27,7 @@ import { createExtraction } from './api/extraction.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { footageRoutes } from './api/footage-routes.ts'
 import { licenceRoutes } from './api/licence-routes.ts'
+import { mqttRoutes } from './api/mqtt-routes.ts'
 import { peopleRoutes } from './api/people-routes.ts'
 import { pictureRoutes } from './api/picture-routes.ts'
 import { storageRoutes } from './api/storage-routes.ts'
@@ -35,6 +36,7 @@ import { type Clocks, clocksOf } from './assemble/clocks.ts'
 import { discoveryOf, openerOf } from './assemble/discovery.ts'
 import { footageOf, storageOf } from './assemble/footage.ts'
 import { licenceOf } from './assemble/licence.ts'
+import { mqttOf } from './assemble/mqtt.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
 import { openPlans, type Plans, planRoutesOf } from './assemble/plans.ts'
 import { createWatching, type Watching } from './assemble/watching.ts'
@@ -45,6 +47,7 @@ import type { Discovery } from './core/cameras/discovery.ts'
 import type { TimeServer } from './core/clocks/time-server.ts'
 import type { Cut } from './core/footage/footage.ts'
 import type { Licence } from './core/licence/licence.ts'
+import type { Mqtt } from './core/mqtt/mqtt.ts'
 import { pictureAt } from './core/pictures/choice.ts'
 import type { KeptFile, StreamOpener } from './core/ports.ts'
 import { createStream, type StreamLimits } from './core/recording/stream.ts'
@@ -83,6 +86,7 @@ interface House {
   authority: LateAuthority
   /** Undefined on a recorder that is not licensed. */
   licence: Licence | undefined
+  mqtt: Mqtt
 }
 
 /** Loads the stored state, and adds the parts in the order of their dependencies. */
@@ -112,8 +116,9 @@ export async function assemble(context: Context): Promise<Assembled> {
     },
   })
   parts.add({ name: 'clocks', start: () => house.clocks.start(), stop: () => house.clocks.stop() })
-  const { licence } = house
+  const { licence, mqtt } = house
   if (licence) parts.add({ name: 'licence', start: () => licence.start(), stop: () => licence.stop() })
+  parts.add({ name: 'mqtt', start: () => mqtt.start(), stop: () => mqtt.stop(), stopDeadlineMs: 10_000 })
   parts.add(house.pictures.part)
   parts.add(house.watching.part)
   parts.add(certificatePart(authority, config.http))
@@ -183,10 +188,12 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
     onChange: (state) => watching.tellAll({ type: 'license-changed', state }),
   })
   const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, licence, plans, watching, ...streams })
+  const sources = { onCamera: watching.onCamera }
+  const mqtt = await mqttOf(context, { cameras, ledger, licence, site, sources })
   const discovery = discoveryOf(context, { cameras, opener })
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
   const seen = { cameras, discovery, clocks, pictures, plans, watching }
-  return { ...seen, people, site, storage, footage, wall, authority, licence }
+  return { ...seen, people, site, storage, footage, wall, authority, licence, mqtt }
 }
 
 /** Bounds of streams that are recorded. */
@@ -307,6 +314,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...discoveryRoutes({ callers, discovery: house.discovery, plans, recorder }),
       ...planRoutesOf(context, { callers, cameras, plans: house.plans, recorder, writes: house.clocks.writes }),
       ...clockRoutes({ callers, cameras, recorder, ...house.clocks }),
+      ...mqttRoutes({ clock, recorder, mqtt: house.mqtt }),
       ...licenceRoutes({ callers, recorder, licence: house.licence, cameras: () => cameras.list().length }),
       ...storageRoutes({
         ...{ clock, callers, cameras, footage, recorder, realFolder, stateFolder: context.stateFolder },

@@ -1,6 +1,7 @@
 /** Every key of recorder.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
 import { commonTables, journalTable } from '#kit/config/tables.ts'
+import { mqttClientTable } from '#kit/net/mqtt/settings.ts'
 import { alarmsTable } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
 import { license } from './core/licence/keys.ts'
@@ -454,6 +455,8 @@ export const config = Type.Object(
     plans,
     users,
     license,
+    // A camera has its state and three entities: 128 of them find room.
+    mqtt: mqttClientTable(1024),
     journal: journalTable(),
     ledger: ledgerTable(),
     alarms: alarmsTable({}),

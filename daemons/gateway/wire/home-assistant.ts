@@ -1,24 +1,5 @@
 /** How Home Assistant is told of the gateway's points: the messages of MQTT discovery, one for each entity. */
-
-/** A device as Home Assistant groups entities by it. */
-export interface HomeDevice {
-  id: string
-  name: string
-  maker?: string
-  model?: string
-  version?: string
-  /** Id of the device behind which it is. */
-  via?: string
-}
-
-/** What all entities of one gateway share. */
-export interface HomeOrigin {
-  /** Program and version that sends the discovery. */
-  program: string
-  version: string
-  /** Topic with `online` and `offline`. */
-  statusTopic: string
-}
+import { type HomeDevice, type HomeEntity, type HomeOrigin, homeIdentity } from '#kit/pure/home-assistant.ts'
 
 /** A point with the topic of its values. */
 export interface HomePoint {
@@ -32,13 +13,6 @@ export interface HomePoint {
   decimals: number | null
   /** Seconds without a message after which the entity is unavailable; undefined: never. */
   expireS: number | undefined
-}
-
-/** One entity: a part of its topic, and its description. */
-export interface HomeEntity {
-  component: 'sensor' | 'binary_sensor'
-  id: string
-  config: Readonly<Record<string, unknown>>
 }
 
 /**
@@ -75,7 +49,7 @@ export function homePoint(point: HomePoint, origin: HomeOrigin): HomeEntity {
   const { decimals, device, expireS, id, kind, name, stateTopic, unit } = point
   const isGood = "{{ 'online' if value_json.quality == 'good' else 'offline' }}"
   const common = {
-    ...identity({ id, name, device }, origin),
+    ...homeIdentity({ id, name, device }, origin),
     state_topic: stateTopic,
     availability: [{ topic: origin.statusTopic }, { topic: stateTopic, value_template: isGood }],
     availability_mode: 'all',
@@ -119,7 +93,7 @@ export function homeLine({ stateTopic, ...line }: HomeLine, origin: HomeOrigin):
     component: 'binary_sensor',
     id: line.id,
     config: {
-      ...identity(line, origin),
+      ...homeIdentity(line, origin),
       state_topic: stateTopic,
       value_template: "{{ 'ON' if value_json.state == 'open' else 'OFF' }}",
       device_class: 'connectivity',
@@ -127,40 +101,4 @@ export function homeLine({ stateTopic, ...line }: HomeLine, origin: HomeOrigin):
       availability: [{ topic: origin.statusTopic }],
     },
   }
-}
-
-function identity({ device, id, name }: Omit<HomeLine, 'stateTopic'>, { program, version }: HomeOrigin) {
-  return {
-    name,
-    unique_id: id,
-    device: {
-      identifiers: [device.id],
-      name: device.name,
-      ...(device.maker !== undefined && { manufacturer: device.maker }),
-      ...(device.model !== undefined && { model: device.model }),
-      ...(device.version !== undefined && { sw_version: device.version }),
-      ...(device.via !== undefined && { via_device: device.via }),
-    },
-    origin: { name: program, sw_version: version },
-  }
-}
-
-/**
- * The topic of an entity's description; an empty retained message there removes the entity.
- * @source home-assistant.io, MQTT integration, Discovery topic: <discovery_prefix>/<component>/<node_id>/<object_id>/config
- */
-export function homeTopic(
-  discoveryPrefix: string,
-  node: string,
-  { component, id }: Omit<HomeEntity, 'config'>,
-): string {
-  return `${discoveryPrefix}/${component}/${node}/${id}/config`
-}
-
-/**
- * A text as one level of a topic: what MQTT forbids there is percent-encoded, so that two texts never share a topic.
- * @source MQTT 3.1.1, 1.5.3 and 4.7
- */
-export function topicLevel(text: string): string {
-  return text.toWellFormed().replace(/[%/+#\p{C}]/gu, (sign) => encodeURIComponent(sign))
 }

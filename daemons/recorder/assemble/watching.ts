@@ -42,6 +42,8 @@ export interface Watching {
   stateChanged(): void
   /** What every reader of the feed is told. */
   tellAll(news: FeedNews): void
+  /** Told whenever a camera may be another, was added or removed; quick. @returns ends it */
+  onCamera(listener: () => void): () => void
   /** These cameras are there now. */
   camerasAre(records: readonly CameraRecord[]): void
   /** Plans of the site are others, or where a camera is on them. */
@@ -78,17 +80,26 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
     ...{ ofAccount: bounds.streams, inAll: bounds.total_streams, what: 'live stream' },
     keys: { ofAccount: 'live.streams', inAll: 'live.total_streams' },
   })
+  const listeners = new Set<() => void>()
   const seenBy = (account: AccountRecord) => toldCameras(cameras(), account, plans)
   const feed = createStatusFeed({ clock, seenBy })
+  const changed = () => {
+    feed.changed()
+    for (const listener of listeners) listener()
+  }
 
   return {
     tapOf: (camera) => live.tapOf(camera),
     newest: (camera) => live.newest(camera),
-    stateChanged: () => feed.changed(),
+    stateChanged: changed,
+    onCamera(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
     tellAll: (news) => feed.tell(news, () => true),
     camerasAre(records) {
       live.keep(records.map((record) => ({ id: record.id, sub: subPlaceOf(record) })))
-      feed.changed()
+      changed()
     },
     planChanged({ cameraId, isFor }) {
       feed.tell({ type: 'site-plan-changed', ...(cameraId !== undefined && { cameraId }) }, isFor)

@@ -12,6 +12,7 @@ import {
   signInRows,
   tlsRow,
 } from '#kit/pure/memory-plan.ts'
+import { mqttRows } from '#kit/pure/mqtt-memory.ts'
 import { BLOCK_BYTES } from '../wire/picture-blocks.ts'
 
 /** A packet of RTP is as long as its interleaved length allows. */
@@ -133,6 +134,7 @@ export function memoryPlan(): MemoryPlan {
       ...liveRows(),
       ...pictureRows(),
       ...planRows(),
+      ...mqttRows(),
       {
         ...{ what: 'footage that waits for the disk', all: 'storage.queue_total_bytes' },
         shownBy: 'daemons/recorder/test/io/footage-store.test.ts',

@@ -83,11 +83,17 @@ class KeptTopics {
 
 // The outlet of a daemon.
 
+type OutletConfig = Omit<MqttConfig, 'retain'>
+
 interface MqttNeeds {
   clock: Clock
   log: Log
   stateFolder: string
-  config: { mqtt: MqttConfig }
+  config: { mqtt: OutletConfig }
+  /** In the place of the one in `password_file`. */
+  password?: string | null
+  /** Where it says `online` and `offline`, below the prefix. */
+  statusLevel?: string
   conditions: Conditions
   /** 0 <= n < 1 */
   chance(): number
@@ -111,16 +117,16 @@ export interface MqttOutlet extends Pick<Outlet, 'keep' | 'drop' | 'tell' | 'tes
  * @throws Fault `ca_file_unreadable`, `password_file_unreadable`, `store_damaged`
  */
 export async function openMqttOutlet(needs: MqttNeeds): Promise<MqttOutlet | undefined> {
-  const { chance, clock, conditions } = needs
+  const { chance, clock, conditions, password, statusLevel = 'status' } = needs
   const config = needs.config.mqtt
   const place = addressOfBroker(config.url)
   if (!place) return undefined
   const keptTopics = new KeptTopics(needs)
   const before = await keptTopics.load()
   const prefix = config.topic_prefix.replaceAll('{id}', before.id)
-  const statusTopic = `${prefix}/status`
+  const statusTopic = `${prefix}/${statusLevel}`
   const where = place.host.includes(':') ? `[${place.host}]:${place.port}` : `${place.host}:${place.port}`
-  const dialer = new Dialer({ clock, config, place, where, statusTopic, id: before.id })
+  const dialer = new Dialer({ clock, config, password, place, where, statusTopic, id: before.id })
   const outlet = new Outlet({
     ...{ clock, chance, conditions, where, statusTopic },
     limits: {
@@ -159,7 +165,8 @@ export async function openMqttOutlet(needs: MqttNeeds): Promise<MqttOutlet | und
 
 interface DialerParts {
   clock: Clock
-  config: MqttConfig
+  config: OutletConfig
+  password: string | null | undefined
   place: BrokerAddress
   where: string
   statusTopic: string
@@ -175,7 +182,7 @@ class Dialer {
   constructor(parts: DialerParts) {
     const { ca_file: file, password_file: secret } = parts.config
     this.#parts = parts
-    this.#password = secret === '' ? null : passwordOf(secret)
+    this.#password = parts.password === undefined ? (secret === '' ? null : passwordOf(secret)) : parts.password
     if (file !== '') this.#secureContext = tls.createSecureContext({ ca: trustedAuthorities(CA_SETTING, file) })
   }
 

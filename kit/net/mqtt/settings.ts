@@ -8,11 +8,17 @@ function words(byDefault: string, maxLength: number, description: string, check?
 
 type Sentence = string | undefined
 
+/** Who connects, where an installer writes it into the settings. */
 function accountKeys() {
   return {
     url: words('', 300, 'the broker, mqtt://HOST:PORT or mqtts://HOST:PORT; empty: nothing is told', urlSentence),
     username: words('', 256, 'account at the broker; empty: none'),
     password_file: words('', 4096, 'file that holds the password of the account; empty: none'),
+  }
+}
+
+function clientKeys() {
+  return {
     ca_file: words('', 4096, 'PEM file of further certificate authorities for mqtts'),
     client_id: words('', 128, 'name of this client at the broker; empty: plantroom- and the id of this daemon'),
     keep_alive_s: Type.Integer({
@@ -25,9 +31,9 @@ function accountKeys() {
   }
 }
 
-function boundKeys() {
+function boundKeys(topics = 10_000) {
   return {
-    topics: count(10_000, 16, 200_000, 'topics that are kept at the broker; further ones are left out'),
+    topics: count(topics, 16, 200_000, 'topics that are kept at the broker; further ones are left out'),
     queue: count(1000, 1, 100_000, 'events that wait for the broker; beyond, the oldest are dropped'),
     queue_bytes: bytes(1_048_576, 4096, 268_435_456, 'bytes of the events that wait for the broker'),
     in_flight: count(32, 1, 1000, 'messages that the broker has not acknowledged yet'),
@@ -44,19 +50,38 @@ export function mqttTable<Own extends TProperties>(own: Own) {
   return Type.Object(
     {
       ...accountKeys(),
+      ...clientKeys(),
       topic_prefix: words(
-        'plantroom/{id}',
+        DEFAULT_PREFIX,
         256,
         'what all topics begin with; {id} stands for the id of this daemon',
         prefixSentence,
       ),
-      qos: Type.Enum([0, 1], { default: 1, description: 'quality of service: 1 is acknowledged by the broker' }),
+      qos: qosKey(),
       retain: Type.Boolean({ default: true, description: 'whether the broker keeps values and states' }),
       ...own,
       ...boundKeys(),
     },
     { additionalProperties: false, default: {}, description: 'what is told through an MQTT broker' },
   )
+}
+
+/**
+ * The same table of a daemon whose administrator says the broker while it runs: what is left for the installer.
+ * @param topics default of `mqtt.topics`
+ */
+export function mqttClientTable(topics: number) {
+  return Type.Object(
+    { ...clientKeys(), qos: qosKey(), ...boundKeys(topics) },
+    { additionalProperties: false, default: {}, description: 'bounds of what is told through an MQTT broker' },
+  )
+}
+
+/** Where topics begin unless somebody says otherwise. */
+export const DEFAULT_PREFIX = 'plantroom/{id}'
+
+function qosKey() {
+  return Type.Enum([0, 1], { default: 1, description: 'quality of service: 1 is acknowledged by the broker' })
 }
 
 export type MqttConfig = Static<ReturnType<typeof mqttTable<Record<never, never>>>>
@@ -79,14 +104,14 @@ export function addressOfBroker(text: string): BrokerAddress | undefined {
   return { host, port: Number(url.port || (isSecure ? 8883 : 1883)), isSecure }
 }
 
-/** The text is not quoted: somebody may have written a password into it. */
-function urlSentence(value: unknown): Sentence {
+/** What is wrong with an address. The text is not quoted: somebody may have written a password into it. */
+export function urlSentence(value: unknown): Sentence {
   if (value === '' || addressOfBroker(String(value))) return undefined
   return `it is no address of a broker: expected ${URL_FORM}; the account is set by username and password_file`
 }
 
-/** What may stand before all topics: no wildcard, no empty level, nothing reserved. @source MQTT 3.1.1, 4.7 */
-function prefixSentence(value: unknown): Sentence {
+/** What is wrong with what is to stand before all topics: no wildcard, no empty level, nothing reserved. @source MQTT 3.1.1, 4.7 */
+export function prefixSentence(value: unknown): Sentence {
   const text = String(value)
   const isTopic = text !== '' && !/[+#\p{C}]|^[$/]|\/\/|\/$/u.test(text)
   return isTopic ? undefined : 'it is no beginning of a topic: it takes no +, no #, no empty part and no $ at the front'

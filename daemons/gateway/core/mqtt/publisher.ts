@@ -2,15 +2,9 @@
 import { type Static, type TObject, Type } from 'typebox'
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { MqttOutlet } from '#kit/net/mqtt/outlet.ts'
+import { type HomeDevice, type HomeEntity, homeTopic, topicLevel } from '#kit/pure/home-assistant.ts'
 import { revisionOf } from '#kit/revision.ts'
-import {
-  type HomeDevice,
-  type HomeEntity,
-  homeLine,
-  homePoint,
-  homeTopic,
-  topicLevel,
-} from '../../wire/home-assistant.ts'
+import { homeLine, homePoint } from '../../wire/home-assistant.ts'
 import type { UnitView } from '../bus/units.ts'
 import type { EventHub } from '../lines/events.ts'
 import type { Port } from '../lines/port.ts'

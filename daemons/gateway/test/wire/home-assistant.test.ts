@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { homeTopic, topicLevel } from '#kit/pure/home-assistant.ts'
 import { holds } from '#kit/test/holds.ts'
-import { type HomePoint, homeLine, homePoint, homeTopic, topicLevel } from '../../wire/home-assistant.ts'
+import { type HomePoint, homeLine, homePoint } from '../../wire/home-assistant.ts'
 
 const origin = { program: 'Plantroom gateway', version: '1.2.3', statusTopic: 'plantroom/x/status' }
 const box = { id: 'plantroom_x', name: 'Plant room', maker: 'Plantroom', model: 'gateway', version: '1.2.3' }

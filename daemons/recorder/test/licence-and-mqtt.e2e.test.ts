@@ -1,6 +1,7 @@
-/** A recorder with a licence, its vendor's licence server, and what the licence refuses. */
-import { readFileSync } from 'node:fs'
+/** A recorder with a licence, its vendor's licence server, what the licence refuses; and a real broker, mosquitto. */
+import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
+import { startBroker } from '#kit/test/net/mqtt/broker.ts'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { LONG_MS, makeFootage, startCamera } from './camera.ts'
@@ -9,6 +10,7 @@ import { type AskedLicence, startLicenceServer, vendorIn } from './vendor.ts'
 
 const work = stateFolderOf(t)
 const vendor = vendorIn(work)
+const noBroker = existsSync('/usr/sbin/mosquitto') ? false : 'needs mosquitto'
 /** What the licence server answers; each test says it. */
 let answer: (asked: AskedLicence) => { status: number; body: unknown } = () => ({ status: 503, body: {} })
 const asked: AskedLicence[] = []
@@ -18,7 +20,13 @@ const serverUrl = await startLicenceServer(t, (one) => {
 })
 const camera = await startCamera(t, await makeFootage(work, 10))
 
-const sets = ['storage.free_bytes=0', `license.server_url=${serverUrl}`, `license.vendor_key_file=${vendor.keyFile}`]
+const quick = ['mqtt.retry_first_ms=50', 'mqtt.retry_max_ms=200', 'mqtt.answer_ms=60000']
+const sets = [
+  ...quick,
+  'storage.free_bytes=0',
+  `license.server_url=${serverUrl}`,
+  `license.vendor_key_file=${vendor.keyFile}`,
+]
 const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets })
 const boss = clientOf(recorder.url)
 await boss.setUp()
@@ -142,6 +150,83 @@ t.test('3A.license.import a lease file, made for a request, needs no server', as
     t.ok(what.includes(one), one)
   const saved = readFileSync(`${work}/recorder/license.json`, 'utf8') + recorder.output()
   t.notMatch(saved, /PRIVATE|KEY-1/, 'neither the key of this installation nor the licence key is kept in clear')
+})
+
+t.test('3A.mqtt cameras, alarms and the recorder itself are at the broker', { skip: noBroker }, async (t) => {
+  const broker = await startBroker(t)
+  const { peer } = await broker.devices()
+  const heard = new Map<string, { text: string; isRetained: boolean }>()
+  peer.on('message', (topic, payload, { retain }) => heard.set(topic, { text: String(payload), isRetained: retain }))
+  await peer.subscribeAsync('#', { qos: 1 })
+  const json = (topic: string) => JSON.parse(heard.get(topic)?.text || 'null')
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  const wish = { enabled: true, url, topicPrefix: 'shop/cctv' }
+  t.match(await boss.call('PUT', '/api/mqtt', wish), {
+    status: 403,
+    body: { error: 'license_feature', feature: 'mqtt' },
+  })
+  t.equal((await boss.call('PUT', '/api/mqtt', { ...wish, enabled: false })).status, 200, 'what stays off is saved')
+  answer = (one) => ({ status: 200, body: { lease: vendor.lease(one, now(), { limits: { cameras: null } }) } })
+  t.equal((await boss.call('POST', '/api/license/activate', { licenseKey: 'KEY-3' })).body.state, 'licensed')
+  t.match(await boss.call('PUT', '/api/mqtt', { enabled: true, username: 'shop', password: 'sesame street' }), {
+    status: 200,
+    body: { enabled: true, url, hasPassword: true, prefix: 'shop/cctv' },
+  })
+  t.notMatch(readFileSync(`${work}/recorder/mqtt-settings.json`, 'utf8'), /sesame/)
+  t.equal((await guard.call('GET', '/api/mqtt')).status, 403)
+  await until('the recorder is there', () => heard.get('shop/cctv/state')?.text === 'online')
+  const [{ id }] = (await boss.call('GET', '/api/cameras')).body
+  const stateTopic = `shop/cctv/cameras/${id}/state`
+  await until('the camera is there', () => json(stateTopic)?.state === 'recording')
+  const described = [...heard.keys()].filter((topic) =>
+    /^homeassistant\/binary_sensor\/.*_recording\/config$/.test(topic),
+  )
+  t.equal(described.length, 2)
+  t.equal(json(described[0] ?? '').availability[0].topic, 'shop/cctv/state')
+  await boss.call('PATCH', `/api/cameras/${id}`, { enabled: false })
+  await until('it is switched off', () => json(stateTopic)?.state === 'off')
+  await boss.call('PATCH', `/api/cameras/${id}`, { enabled: true })
+  const gate = (await add('Gate')).body.id
+  await until('the alarm is told', () => json('shop/cctv/alarms')?.what === 'camera_lost')
+  t.match(json('shop/cctv/alarms'), { event: 'opened', where: 'Gate', until: null })
+  await until('it is kept', () => json(`shop/cctv/cameras/${gate}/state`) !== null)
+  await boss.call('DELETE', `/api/cameras/${gate}`)
+  await until('it is forgotten', () => heard.get(`shop/cctv/cameras/${gate}/state`)?.text === '')
+  t.match((await boss.call('POST', '/api/mqtt/test')).body, { topic: 'shop/cctv/test', tookMs: Number })
+
+  answer = (one) => ({ status: 200, body: { notice: vendor.notice(one, now(), { state: 'revoked' }) } })
+  t.equal((await boss.call('POST', '/api/license/refresh')).body.state, 'revoked')
+  t.equal((await boss.call('PUT', '/api/mqtt', { topicPrefix: 'shop/video' })).status, 200, 'what is on may be changed')
+  await until('it tells the new topics', () => json(`shop/video/cameras/${id}/state`) !== null)
+  await until('the old ones are gone', () => heard.get(stateTopic)?.text === '')
+
+  await broker.stop()
+  await until('it is away', async () => (await boss.call('GET', '/api/mqtt')).body.state !== 'connected')
+  t.match(await boss.call('POST', '/api/mqtt/test'), { status: 503, body: { error: /^broker_/ } })
+  await until('the camera is recorded all the while', async () => {
+    const { body } = await boss.call('GET', '/api/cameras')
+    return body[0].health.state === 'recording'
+  })
+  broker.start()
+  await until('it is back', async () => (await boss.call('GET', '/api/mqtt')).body.state === 'connected')
+  const late = await broker.devices()
+  const kept = new Map<string, string>()
+  late.peer.on('message', (topic, payload, { retain }) => retain && kept.set(topic, String(payload)))
+  await late.peer.subscribeAsync('shop/video/#', { qos: 1 })
+  await until('who comes later is told', () => kept.size === 3)
+  t.same(
+    [...kept.keys()].filter((topic) => /alarms|events/.test(topic)),
+    [],
+    'what happened is not kept',
+  )
+
+  t.equal((await boss.call('PUT', '/api/mqtt', { enabled: false })).body.state, 'off')
+  const last = await broker.devices()
+  const left: string[] = []
+  last.peer.on('message', (topic, payload) => left.push(`${topic} ${payload}`))
+  await last.peer.subscribeAsync('#', { qos: 1 })
+  await until('the end is there', () => left.length > 0)
+  t.same(left, ['shop/video/state offline'], 'a broker that is left keeps nothing but that')
 })
 
 t.test('3A.license a recorder without a vendor is not licensed', async (t) => {
