@@ -55,14 +55,13 @@ function post(url: string, text: string, signal: AbortSignal) {
 
 function refusalOf(status: number, { code, error, holders }: Record<string, unknown>): Fault {
   const why = typeof error === 'string' ? ` ${plainText(error, 300)}` : ''
-  if (code === 'no-free-seat')
-    return new Fault(
-      'license_no_free_seat',
-      `The licence key is in use elsewhere.${why} Move it here, or free a seat.`,
-      {
-        details: { code, holders: Array.isArray(holders) ? holders.slice(0, MOST_HOLDERS).map(holderOf) : [] },
-      },
-    )
+  if (code === 'no-free-seat') {
+    const known = Array.isArray(holders) ? holders.slice(0, MOST_HOLDERS).map(holderOf) : []
+    const names = known.flatMap(({ id, name }) => name ?? id ?? []).join(', ')
+    const where = names === '' ? 'elsewhere' : `by ${names}`
+    const sentence = `The licence key is in use ${where}.${why} Move it here, or free a seat.`
+    return new Fault('license_no_free_seat', sentence, { details: { code, holders: known } })
+  }
   if (code === 'unknown-key' || code === 'no-license')
     return new Fault('license_key_refused', `The licence server does not take it.${why} Check the licence key.`)
   return failed(`It answered ${status}.${why}`)

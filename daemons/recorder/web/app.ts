@@ -23,6 +23,8 @@ const HealthPage = lazy(async () => (await import('./health-page.ts')).HealthPag
 const SetUpPage = lazy(async () => (await import('./set-up-page.ts')).SetUpPage)
 const StoragePage = lazy(async () => (await import('./storage-page.ts')).StoragePage)
 const ClockPage = lazy(async () => (await import('./clock-page.ts')).ClockPage)
+const LicencePage = lazy(async () => (await import('./licence-page.ts')).LicencePage)
+const MqttPage = lazy(async () => (await import('./mqtt-page.ts')).MqttPage)
 const AccountsPage = lazy(async () => (await import('./accounts-page.ts')).AccountsPage)
 const TodayPage = lazy(async () => (await import('#kit/web/today-page.ts')).TodayPage)
 const JournalPage = lazy(async () => (await import('#kit/web/journal-page.ts')).JournalPage)
@@ -104,6 +106,24 @@ const PAGES: readonly Page[] = [
     isForAdmins: true,
     below: 'today',
     draw: () => html`<${ClockPage} />`,
+  },
+  {
+    word: 'mqtt',
+    label: texts.mqtt,
+    key: 'm',
+    icon: 'streams',
+    isForAdmins: true,
+    below: 'today',
+    draw: () => html`<${MqttPage} />`,
+  },
+  {
+    word: 'licence',
+    label: texts.licence,
+    key: 'l',
+    icon: 'system',
+    isForAdmins: true,
+    below: 'today',
+    draw: () => html`<${LicencePage} />`,
   },
   {
     word: 'accounts',
@@ -193,7 +213,7 @@ function cameraEntries(): Entry[] {
 /** What was wrong, and with which camera. */
 function Today(): VNode {
   const more = isAdmin.value
-    ? html`<a class="btn quiet" href=${linkTo('health')}>Health</a><a class="btn quiet" href=${linkTo('storage')}>Storage</a><a class="btn quiet" href=${linkTo('clock')}>Clock</a><a class="btn quiet" href=${linkTo('journal')}>Journal</a>`
+    ? html`<a class="btn quiet" href=${linkTo('health')}>Health</a><a class="btn quiet" href=${linkTo('storage')}>Storage</a><a class="btn quiet" href=${linkTo('clock')}>Clock</a><a class="btn quiet" href=${linkTo('mqtt')}>MQTT</a><a class="btn quiet" href=${linkTo('licence')}>Licence</a><a class="btn quiet" href=${linkTo('journal')}>Journal</a>`
     : null
   return html`<${TodayPage} path="/api/ledger" mayAcknowledge=${isAdmin.value} hasCookie=${true} more=${more} />`
 }

@@ -629,3 +629,94 @@ export const nothingWritten = 'Nothing was written to it'
 export const writtenHere = 'What the recorder or somebody sets in this camera stands here.'
 export const operations: Readonly<Record<string, string>> = { clock: 'Clock', clock_manual: 'Manual time' }
 export const byItself = 'the recorder'
+
+// The licence (licence-page.ts)
+
+export const licence = 'Licence'
+export const askingLicence = 'Asking for the licence'
+export const licenceNotRead = 'The licence could not be read'
+export const noLicenceNeeded = 'This recorder needs no licence.'
+export const nothingIsLimited = 'Nothing is limited.'
+export const isLicensed = 'The recorder is licensed.'
+export const isTrial = 'This is a trial.'
+export const isPending = (day: string) => `The licence server was not reached yet. Everything is allowed until ${day}.`
+export const activateBefore = 'Activate a licence key before it ends, or import a lease file.'
+export const isGrace = (day: string) => `The lease has run out. Everything goes on until ${day}.`
+export const graceRemedy =
+  'The licence server was not reached. Look at the network of this machine, or import a lease file.'
+export const noLicence = {
+  expired: 'The licence has ended. Renew it at the vendor, then ask the server.',
+  unlicensed: 'There is no licence. Activate a licence key.',
+  suspended: 'The vendor has suspended the licence. Ask the vendor.',
+  revoked: 'The vendor has revoked the licence. Ask the vendor.',
+}
+export const whatIsOnGoesOn = 'Recording, cameras and features that are on go on; nothing new is added.'
+export const licensedCameras = 'Cameras'
+export const anyNumber = 'Any number is allowed.'
+export const camerasOf = (most: string) => `${most} allowed`
+export const licensedFeatures = 'Features'
+export const featuresOf = (some: number, all: number) => `${some} of ${all}`
+export const allIncluded = 'All are included.'
+export const notIncluded = (names: string) => `Not included: ${names}`
+export const leaseEnds = 'Lease ends'
+export const leaseIsFile = 'It came as a file; import the next one before.'
+export const leaseIsRenewed = 'It is renewed by itself.'
+export const termEnds = 'Licence ends'
+export const noTerm = 'No end is set.'
+export const licenceKey = 'Licence key'
+export const licenceKeyHint = 'As the vendor sent it. The licence server is asked at once.'
+export const moveKey = 'Move it here'
+export const moveQuestion = 'Move the licence here?'
+export const movingMeans = 'Where it is in use now, nothing new can be added from then on. What is on there goes on.'
+export const licenceIsActive = 'The licence is active.'
+export const offlineSteps =
+  'Download a request and send it to the vendor. Import the lease file that comes back: it fits this recorder alone.'
+export const leaseFile = 'Lease file'
+export const leaseIsTaken = 'The lease is taken.'
+export const customer = 'Customer'
+export const plan = 'Plan'
+export const leaseIssued = 'Lease issued'
+export const updatesUntil = 'Updates until'
+export const installation = 'Installation'
+export const licenceIsRefreshed = 'The licence server has answered.'
+export const licenceIsGivenUp = 'The licence is given up here.'
+export const giveUpQuestion = 'Give the licence up here?'
+export const givingUpMeans =
+  'It can be activated on another recorder then. What is on here goes on; nothing new is added.'
+
+// MQTT (mqtt-page.ts)
+
+export const mqtt = 'MQTT'
+export const askingMqtt = 'Asking how the broker is'
+export const mqttNotRead = 'The state of the broker could not be read'
+export const mqttIsOff = 'Nothing is told over MQTT.'
+export const mqttWouldTell = 'Name a broker, and Home Assistant and others hear how cameras are.'
+export const brokerTakes = (host: string) => `${host} takes messages.`
+export const mqttSince = (since: string, topics: string) => `Since ${since}. It keeps ${topics}.`
+export const brokerIsAsked = (host: string) => `${host} is asked.`
+export const brokerIsAway = (host: string) => `${host} does not take messages.`
+export const triedAgainIn = (time: string) => `It is tried again in ${time}.`
+export const underTopic = 'Topics'
+export const messagesTaken = 'Messages taken'
+export const messagesWait = 'Waiting'
+export const messagesWaiting = (topics: string, messages: string) => `${topics}, ${messages}`
+export const messagesDropped = 'Messages dropped'
+export const brokerWasAway = (times: string) => `${times}; the broker was away too long, or is too slow`
+export const topicsRefused = 'Topics left out'
+export const raiseTopics = (times: string) => `${times}; raise mqtt.topics`
+export const testArrived = 'The broker has the message.'
+export const tellOverMqtt = 'Tell over MQTT'
+export const tellOverMqttHint = 'Whoever may read at the broker hears of every camera: it is not filtered by account.'
+export const brokerAddress = 'Address'
+export const brokerAddressHint = 'mqtt://HOST:PORT, or mqtts://HOST:PORT for TLS.'
+export const brokerUser = 'User'
+export const brokerUserHint = 'Left empty, it is signed in to without one.'
+export const brokerPassword = 'Password'
+export const passwordIsKept = 'One is kept; type another to change it.'
+export const noPasswordYet = 'It is kept sealed.'
+export const topicPrefix = 'Topics begin with'
+export const topicPrefixHint = '{id} stands for the id of this recorder.'
+export const discoveryPrefix = 'Home Assistant discovery'
+export const discoveryPrefixHint =
+  'Where Home Assistant listens: homeassistant, unless it was changed there. Empty: it is not told.'
+export const mqttIsSaved = 'Saved.'

@@ -169,9 +169,7 @@ export class Licence implements LicenceGate {
   async deactivate(): Promise<void> {
     const { server } = this.#parts
     const heard = await server?.ask('deactivate', this.#signed('deactivate')).catch(() => undefined)
-    const reason = heard
-      ? null
-      : 'The licence server was not told that it is given up: its key is moved with the next one.'
+    const reason = heard ? null : 'The licence server was not told: the seat there stays taken until the key is moved.'
     const nothing = { lease: null, said: null, isOffline: false, isGivenUp: true, reason }
     await this.#inTurn(() => this.#turn('givenUp', nothing))
   }
