@@ -173,7 +173,15 @@ t.test('3A.mqtt cameras, alarms and the recorder itself are at the broker', { sk
     body: { enabled: true, url, hasPassword: true, prefix: 'shop/cctv' },
   })
   t.notMatch(readFileSync(`${work}/recorder/mqtt-settings.json`, 'utf8'), /sesame/)
-  t.equal((await guard.call('GET', '/api/mqtt')).status, 403)
+  for (const [method, path] of [
+    ['GET', '/api/mqtt'],
+    ['PUT', '/api/mqtt'],
+    ['POST', '/api/mqtt/test'],
+  ] as const) {
+    const body = method === 'PUT' ? { enabled: false } : undefined
+    t.equal((await guard.call(method, path, body)).status, 403, method)
+    t.equal((await clientOf(recorder.url).call(method, path, body)).status, 401, method)
+  }
   await until('the recorder is there', () => heard.get('shop/cctv/state')?.text === 'online')
   const [{ id }] = (await boss.call('GET', '/api/cameras')).body
   const stateTopic = `shop/cctv/cameras/${id}/state`
