@@ -57,6 +57,7 @@ export function casesOf({ bounds: { end, start }, foreign, own }: World): Record
     'GET /api/identity': {},
     'GET /api/ledger': { queries: ['', 'open=true', 'where=Vault', 'what=camera_lost', 'severity=fault', 'limit=1'] },
     'GET /api/ledger/export': {},
+    'GET /api/license': {},
     'POST /api/login': { bodies: [{ username: 'nobody', password: 'wrong' }] },
     // Signs out whoever is asked as: the last of all.
     'POST /api/logout': {},
