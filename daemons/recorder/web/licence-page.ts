@@ -147,7 +147,7 @@ function facts(licence: License, again: () => Promise<void>): VNode {
   const rows: [string, string | VNode][] = [
     [texts.customer, customer ?? UNKNOWN],
     [texts.licenceKey, licenseKey ?? UNKNOWN],
-    [texts.plan, plan ?? UNKNOWN],
+    [texts.licencePlan, plan ?? UNKNOWN],
     [texts.leaseIssued, leaseIssuedAt ? dayOf(leaseIssuedAt) : UNKNOWN],
     [texts.updatesUntil, updatesUntil ? dayOf(updatesUntil) : UNKNOWN],
     [texts.installation, html`<span class="mono">${installationId}</span>`],
