@@ -34,6 +34,7 @@ import { type Clocks, clocksOf } from './assemble/clocks.ts'
 import { discoveryOf, openerOf } from './assemble/discovery.ts'
 import { footageOf, storageOf } from './assemble/footage.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
+import { createReacting, type Reacting } from './assemble/reacting.ts'
 import { createWatching, type Watching } from './assemble/watching.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
@@ -72,6 +73,7 @@ interface House {
   wall: ReturnType<typeof createWall>
   cameras: CameraBook
   watching: Watching
+  reacting: Reacting
   discovery: Discovery
   clocks: Clocks
   pictures: Pictures
@@ -105,6 +107,7 @@ export async function assemble(context: Context): Promise<Assembled> {
     },
   })
   parts.add({ name: 'clocks', start: () => house.clocks.start(), stop: () => house.clocks.stop() })
+  parts.add(house.reacting.part)
   parts.add(house.pictures.part)
   parts.add(house.watching.part)
   parts.add(certificatePart(authority, config.http))
@@ -168,10 +171,13 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const watching = createWatching(context, {
     ...{ wall, ...streams, cameras: () => cameras, decoder: pictures.decoder },
   })
-  const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, ...streams })
+  const reacting = createReacting(context, { ledger, cameras: () => cameras, feed: watching.feed })
+  const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, reacting, ...streams })
   const discovery = discoveryOf(context, { cameras, opener })
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
-  return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, watching, authority }
+  return {
+    ...{ people, site, storage, footage, wall, cameras, watching, reacting, discovery, clocks, pictures, authority },
+  }
 }
 
 /** Bounds of streams that are recorded. */
@@ -184,7 +190,7 @@ function streamLimits({ cameras: bounds, storage }: RecorderConfig): StreamLimit
   }
 }
 
-interface CameraParts extends Pick<House, 'footage' | 'wall' | 'watching'> {
+interface CameraParts extends Pick<House, 'footage' | 'wall' | 'watching' | 'reacting'> {
   ledger: Ledger
   opener: StreamOpener
   memory: StreamMemory
@@ -192,7 +198,7 @@ interface CameraParts extends Pick<House, 'footage' | 'wall' | 'watching'> {
 }
 
 async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBook> {
-  const { footage, ledger, limits, memory, opener, wall, watching } = parts
+  const { footage, ledger, limits, memory, opener, reacting, wall, watching } = parts
   const { clock, config, log, stateFolder } = context
   const { cameras: bounds } = config
   const pictureMs = bounds.picture_ms
@@ -222,16 +228,10 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
       else ledger.raise({ what: 'camera_floods', where: name, severity: 'warning', sentence: fault.message })
     }
     const isDiskReady = () => footage.isReady()
+    const eventsStatus = () => reacting.eventsStatus(id)
     const camera: Camera = new Camera({
-      place,
-      clock,
-      opener,
-      stream,
-      retry,
-      pictureMs,
-      isDiskReady,
-      onChange,
-      onFlood,
+      ...{ place, clock, opener, stream, retry, pictureMs },
+      ...{ isDiskReady, eventsStatus, onChange, onFlood },
     })
     return camera
   }
@@ -240,8 +240,10 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
   async function saveAndTell(next: CameraRecord[]): Promise<void> {
     await save(next)
     watching.camerasAre(next)
+    reacting.camerasAre(next)
   }
   watching.camerasAre(records)
+  reacting.camerasAre(records)
   return createCameraBook({ records, save: saveAndTell, make, newId, checkHost: checkTargetHost, most: bounds.max })
 }
 
@@ -295,6 +297,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
         ...{ clock, newest: house.watching.newest, pictureAt: pictureFrom(context, house) },
         readMs: config.storage.stuck_ms,
       }),
+      ...house.reacting.routes(callers),
       house.watching.route(callers),
     ],
     sockets: house.watching.sockets(callers),

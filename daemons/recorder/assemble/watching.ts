@@ -11,7 +11,7 @@ import type { AccountRecord } from '../core/access/accounts.ts'
 import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
-import { createStatusFeed } from '../core/live/feed.ts'
+import { createStatusFeed, type StatusFeed } from '../core/live/feed.ts'
 import { createLive } from '../core/live/live.ts'
 import type { PlaySub } from '../core/live/sub-stream.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
@@ -38,6 +38,7 @@ export interface Watching {
   newest(camera: string): ChosenPicture | undefined
   /** The state of a camera is another. */
   stateChanged(): void
+  feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'happened'>
   /** These cameras are there now. */
   camerasAre(records: readonly CameraRecord[]): void
   /** A camera has masks from now on. */
@@ -78,6 +79,7 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
     tapOf: (camera) => live.tapOf(camera),
     newest: (camera) => live.newest(camera),
     stateChanged: () => feed.changed(),
+    feed,
     camerasAre(records) {
       live.keep(records.map((record) => ({ id: record.id, sub: subPlaceOf(record) })))
       feed.changed()

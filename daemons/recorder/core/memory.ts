@@ -10,6 +10,7 @@ import {
   type Setting,
   serverRows,
   signInRows,
+  threadRow,
   tlsRow,
 } from '#kit/pure/memory-plan.ts'
 import { BLOCK_BYTES } from '../wire/picture-blocks.ts'
@@ -20,6 +21,7 @@ const PACKET_BYTES = 64 * KIB
 /** What the parser of RTSP holds: a head, a body, a packet that is not whole, and what was just read. */
 const READER_BYTES = 256 * KIB
 
+const HAPPENED_THREAD = 'the thread that keeps what happened'
 /** Beside the four that Node has anyway; scripts/bundle.ts sets them. */
 const DISK_THREADS = 'threads that wait for disks'
 /** Its Node, and the threads of two pipelines. @source measured: 17 */
@@ -50,6 +52,7 @@ const TASKS: MemoryPlan['tasks'] = {
   'Node and V8': NODE_TASKS,
   'threads that hash passwords': 'http.password_workers',
   [DISK_THREADS]: 12,
+  [HAPPENED_THREAD]: 1,
   'the processes that decode': (setting) => DECODER_TASKS * setting('pictures.processes'),
   'programs that ask the clock service': CLOCK_PROGRAMS,
 }
@@ -114,6 +117,7 @@ export function memoryPlan(): MemoryPlan {
         shownBy: 'daemons/recorder/test/core/recording/stream-memory.test.ts',
       },
       ...onvifRows(),
+      ...reactingRows(),
       timeServerRow(),
       {
         ...{
@@ -190,6 +194,29 @@ function onvifRows(): MemoryRow[] {
       },
       shownBy: 'daemons/recorder/test/core/clocks/own-clock.test.ts',
     },
+  ]
+}
+
+/** An event that waits for the disk, with its texts in UTF-16. */
+const HAPPENED_BYTES = 2 * KIB
+/** The heap of its thread. */
+export const HAPPENED_HEAP = { old: 24, young: 4 }
+
+/** What cameras tell of themselves. */
+function reactingRows(): MemoryRow[] {
+  return [
+    {
+      // As bytes and as text of all, and of one at a time as elements of many times that.
+      ...{ what: 'what cameras answer about their events' },
+      all: (setting) => (2 * setting('cameras.max') + 16) * setting('camera_events.answer_bytes'),
+      shownBy: 'daemons/recorder/test/wire/xml.test.ts',
+    },
+    {
+      ...{ what: 'what happened and waits for the disk', of: 'event', each: HAPPENED_BYTES },
+      ...{ many: 'camera_events.waiting', isHeap: true },
+      shownBy: 'daemons/recorder/test/io/happened-store.test.ts',
+    },
+    threadRow(HAPPENED_THREAD, HAPPENED_HEAP.old + HAPPENED_HEAP.young, 'kit/test/store/sqlite-writer.test.ts'),
   ]
 }
 

@@ -37,6 +37,7 @@ export function casesOf({ bounds: { end, start }, foreign, own }: World): Record
   const stretch = { from: start, to: end, note: 'why' }
   const ids = [...own, ...foreign, ...oddIds({ foreign, own })]
   return {
+    'GET /api/camera-events': { queries: ['', ...ids.map((id) => `cameraId=${id}`), 'limit=1', 'before=1'] },
     'GET /api/cameras': { queries: ['', ...foreign.map((id) => `cameraId=${id}`)] },
     'GET /api/cameras/{id}/availability': { queries: spans },
     'GET /api/cameras/{id}/frame.jpg': { queries: [`at=${middle}`, 'at=0', `at=${middle}&width=32`, ''] },

@@ -23,6 +23,11 @@ export interface StatusFeed<Account> {
   open(account: Account, tell: TellReader): () => void
   /** A camera may be another now. */
   changed(): void
+  /**
+   * Tells what happened once; a reader for whom too much waits is not told.
+   * @param of what an account is told of it; undefined: nothing
+   */
+  happened(of: (account: Account) => object | undefined): void
   close(): void
 }
 
@@ -89,6 +94,12 @@ export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>)
     },
     changed() {
       if (readers.size > 0) gathering ??= clock.after(GATHER_MS, updateAll)
+    },
+    happened(of) {
+      for (const { account, tell } of readers) {
+        const message = of(account)
+        if (message) tell(JSON.stringify(message))
+      }
     },
     close,
   }

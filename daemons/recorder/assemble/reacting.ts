@@ -1,0 +1,85 @@
+/** Puts together what happens at cameras and what is done about it: their events, their outputs, and rules. */
+import type { Route } from '#kit/http/route.ts'
+import type { Ledger } from '#kit/records/ledger.ts'
+import type { AssembleContext } from '#kit/run/daemon.ts'
+import type { Part } from '#kit/run/parts.ts'
+import type { Callers } from '../api/callers.ts'
+import { cameraEventAnswerOf, cameraEventRoutes } from '../api/camera-event-routes.ts'
+import type { RecorderConfig } from '../config.ts'
+import { type AccountRecord, maySee } from '../core/access/accounts.ts'
+import { type CameraEvent, createCameraEvents } from '../core/camera-events/camera-events.ts'
+import type { CameraEventsStatus } from '../core/camera-events/meaning.ts'
+import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
+import type { StatusFeed } from '../core/live/feed.ts'
+import { HAPPENED_FILE, openHappened } from '../io/happened-store.ts'
+import { onvifOf } from './discovery.ts'
+
+type Context = AssembleContext<RecorderConfig>
+
+interface ReactingParts {
+  ledger: Ledger
+  cameras(): CameraBook
+  feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'happened'>
+}
+
+/** What happens at cameras, and what is done about it. */
+export interface Reacting {
+  /** How listening to a camera goes; null: nobody does. */
+  eventsStatus(camera: string): CameraEventsStatus | null
+  /** These cameras are there now. */
+  camerasAre(records: readonly CameraRecord[]): void
+  routes(callers: Callers): Route[]
+  part: Part
+}
+
+export function createReacting(context: Context, parts: ReactingParts): Reacting {
+  const { clock, config, log, stateFolder } = context
+  const { cameras, feed, ledger } = parts
+  const bounds = config.camera_events
+  const onvif = onvifOf(context, bounds.answer_bytes)
+  const happened = openHappened({
+    ...{ clock, log, stateFolder, limits: { events: bounds.kept, waiting: bounds.waiting } },
+    onDisk(fault) {
+      if (!fault) return ledger.clear('state_unwritable', HAPPENED_FILE)
+      const sentence = `What happened at cameras is not kept: ${fault.message}. Make room, or look at the disk.`
+      ledger.raise({ what: 'state_unwritable', where: HAPPENED_FILE, severity: 'fault', sentence })
+    },
+  })
+
+  function onEvent(event: CameraEvent): void {
+    happened.addEvent(event)
+    const name =
+      cameras()
+        .list()
+        .find(({ record }) => record.id === event.camera)?.record.name ?? ''
+    const told = { type: 'camera-event', cameraId: event.camera, event: cameraEventAnswerOf(event, name) }
+    feed.happened((account) => (maySee(account, event.camera) ? told : undefined))
+  }
+
+  const events = createCameraEvents({
+    ...{ clock, onvif, onEvent, onChange: () => feed.changed() },
+    limits: {
+      ...{ holdMs: bounds.hold_ms, leastMs: bounds.least_ms, lifeMs: bounds.life_ms, perMinute: bounds.per_minute },
+      retry: { firstMs: config.cameras.retry_first_ms, maxMs: config.cameras.retry_max_ms },
+    },
+    onFlood({ name }, isFlooding) {
+      const sentence = `It tells more than ${bounds.per_minute} events in a minute; the others are left out.`
+      if (isFlooding) ledger.raise({ what: 'camera_chatters', where: name, severity: 'warning', sentence })
+      else ledger.clear('camera_chatters', name)
+    },
+  })
+
+  return {
+    eventsStatus: (camera) => events.status(camera),
+    camerasAre: (records) => events.keep(records),
+    routes: (callers) => cameraEventRoutes({ callers, cameras: cameras(), events: (query) => happened.events(query) }),
+    part: {
+      name: 'reacting',
+      start: () => events.start(),
+      async stop() {
+        await events.stop()
+        await happened.close()
+      },
+    },
+  }
+}

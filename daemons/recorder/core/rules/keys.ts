@@ -1,0 +1,21 @@
+/** Keys of recorder.toml for what cameras tell, what they switch, and what rules do. */
+import { Type } from 'typebox'
+import { bytes, count, milliseconds } from '#kit/pure/setting-keys.ts'
+
+export const cameraEvents = Type.Object(
+  {
+    hold_ms: milliseconds(20_000, 1000, 60_000, 'how long a camera may hold its answer back until something happens'),
+    least_ms: milliseconds(250, 50, 60_000, 'from one question to the next at least: some cameras answer at once'),
+    life_ms: milliseconds(
+      120_000,
+      10_000,
+      3_600_000,
+      'how long a camera keeps what it has to say unless it is renewed',
+    ),
+    answer_bytes: bytes(262_144, 16_384, 4_194_304, 'longest answer of a camera about its events, and its outputs'),
+    per_minute: count(120, 1, 10_000, 'events of one camera in a minute; further ones are left out'),
+    kept: count(100_000, 100, 10_000_000, 'events of all cameras that are kept; the oldest go first'),
+    waiting: count(2000, 100, 100_000, 'events that wait for the disk; further ones are lost and counted'),
+  },
+  { additionalProperties: false, default: {}, description: 'what cameras tell of themselves over ONVIF' },
+)
