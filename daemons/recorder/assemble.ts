@@ -84,7 +84,7 @@ interface House {
 export async function assemble(context: Context): Promise<Assembled> {
   const { config, parts } = context
   const records = openRecords(context)
-  const house = await furnish(context, records.ledger)
+  const house = await furnish(context, records)
   const { authority, cameras, footage, people, site, wall } = house
   const server = serverOf(context, house, records)
   // What a new role, a new password or a removal ends is ended now, not at the next heartbeat.
@@ -147,7 +147,8 @@ function footagePart({ clock, config }: Context, footage: Footage): Part {
   }
 }
 
-async function furnish(context: Context, ledger: Ledger): Promise<House> {
+async function furnish(context: Context, records: Records): Promise<House> {
+  const { ledger } = records
   const { clock, config, log, parts, stateFolder } = context
   const limits = { accounts: config.users.max, tokens: config.users.api_tokens }
   const people = await openPeople({ clock, log, stateFolder, http: config.http, limits })
@@ -171,10 +172,11 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const watching = createWatching(context, {
     ...{ wall, ...streams, cameras: () => cameras, decoder: pictures.decoder },
   })
-  const reacting = createReacting(context, { ledger, cameras: () => cameras, feed: watching.feed })
+  const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
+  const { feed } = watching
+  const reacting = await createReacting(context, { ...records, ...clocks, cameras: () => cameras, feed })
   const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, reacting, ...streams })
   const discovery = discoveryOf(context, { cameras, opener })
-  const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
   return {
     ...{ people, site, storage, footage, wall, cameras, watching, reacting, discovery, clocks, pictures, authority },
   }

@@ -1,23 +1,37 @@
 /** Puts together what happens at cameras and what is done about it: their events, their outputs, and rules. */
+import { atMost } from '#kit/clock.ts'
 import type { Route } from '#kit/http/route.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
+import type { Recorder } from '#kit/records/records.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { Part } from '#kit/run/parts.ts'
 import type { Callers } from '../api/callers.ts'
 import { cameraEventAnswerOf, cameraEventRoutes } from '../api/camera-event-routes.ts'
+import { outputRoutes } from '../api/output-routes.ts'
 import type { RecorderConfig } from '../config.ts'
 import { type AccountRecord, maySee } from '../core/access/accounts.ts'
 import { type CameraEvent, createCameraEvents } from '../core/camera-events/camera-events.ts'
 import type { CameraEventsStatus } from '../core/camera-events/meaning.ts'
+import type { OnvifClient } from '../core/cameras/adopt.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
+import type { Writes } from '../core/clocks/writes.ts'
 import type { StatusFeed } from '../core/live/feed.ts'
+import { createOnvifOutputs } from '../core/outputs/onvif-driver.ts'
+import { Outputs } from '../core/outputs/outputs.ts'
 import { HAPPENED_FILE, openHappened } from '../io/happened-store.ts'
+import { openOutputs } from '../io/reacting-files.ts'
 import { onvifOf } from './discovery.ts'
+
+/** Time for cameras that are told that nobody listens, or to switch off, when the daemon stops. */
+const LAST_MS = 3000
 
 type Context = AssembleContext<RecorderConfig>
 
 interface ReactingParts {
   ledger: Ledger
+  recorder: Recorder
+  /** What was written to cameras. */
+  writes: Pick<Writes, 'add'>
   cameras(): CameraBook
   feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'happened'>
 }
@@ -32,7 +46,7 @@ export interface Reacting {
   part: Part
 }
 
-export function createReacting(context: Context, parts: ReactingParts): Reacting {
+export async function createReacting(context: Context, parts: ReactingParts): Promise<Reacting> {
   const { clock, config, log, stateFolder } = context
   const { cameras, feed, ledger } = parts
   const bounds = config.camera_events
@@ -69,17 +83,52 @@ export function createReacting(context: Context, parts: ReactingParts): Reacting
     },
   })
 
+  const outputs = await outputsOf(context, parts, onvif)
+
   return {
     eventsStatus: (camera) => events.status(camera),
     camerasAre: (records) => events.keep(records),
-    routes: (callers) => cameraEventRoutes({ callers, cameras: cameras(), events: (query) => happened.events(query) }),
+    routes: (callers) => [
+      ...cameraEventRoutes({ callers, cameras: cameras(), events: (query) => happened.events(query) }),
+      ...outputRoutes({ callers, cameras: cameras(), outputs, recorder: parts.recorder }),
+    ],
     part: {
       name: 'reacting',
-      start: () => events.start(),
+      start() {
+        events.start()
+        outputs.start()
+      },
       async stop() {
-        await events.stop()
+        await atMost(clock, LAST_MS, Promise.all([outputs.stop(), events.stop()]))
         await happened.close()
       },
     },
   }
+}
+
+async function outputsOf(
+  { clock, config, log, stateFolder }: Context,
+  { cameras, feed, ledger, writes }: ReactingParts,
+  onvif: OnvifClient,
+): Promise<Outputs> {
+  const bounds = config.outputs
+  const cameraOf = (id: string) =>
+    cameras()
+      .list()
+      .find(({ record }) => record.id === id)?.record
+  return new Outputs({
+    ...{ clock, cameraOf, writes, mostWaiting: bounds.waiting, driver: createOnvifOutputs(onvif) },
+    ...(await openOutputs(stateFolder, log)),
+    retry: { firstMs: bounds.retry_first_ms, maxMs: bounds.retry_max_ms },
+    onSwitched(camera, id, now) {
+      const told = { type: 'camera-output', cameraId: camera, id, ...now }
+      feed.happened((account) => (maySee(account, camera) ? told : undefined))
+    },
+    onStuck(camera, id, why) {
+      const where = `${cameraOf(camera)?.name ?? camera}, ${id}`
+      if (why === null) return ledger.clear('output_stuck', where)
+      const sentence = `It should be off by now, and is not: ${why} It is tried again.`
+      ledger.raise({ what: 'output_stuck', where, severity: 'fault', sentence })
+    },
+  })
 }

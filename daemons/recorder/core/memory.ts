@@ -13,6 +13,7 @@ import {
   threadRow,
   tlsRow,
 } from '#kit/pure/memory-plan.ts'
+import { MOST_RELAYS } from '../wire/onvif-outputs.ts'
 import { BLOCK_BYTES } from '../wire/picture-blocks.ts'
 
 /** A packet of RTP is as long as its interleaved length allows. */
@@ -215,6 +216,12 @@ function reactingRows(): MemoryRow[] {
       ...{ what: 'what happened and waits for the disk', of: 'event', each: HAPPENED_BYTES },
       ...{ many: 'camera_events.waiting', isHeap: true },
       shownBy: 'daemons/recorder/test/io/happened-store.test.ts',
+    },
+    {
+      // With a timer, a state, and orders that wait.
+      ...{ what: 'outputs of cameras', of: 'camera', many: 'cameras.max', isHeap: true },
+      each: (setting) => MOST_RELAYS * KIB + 2 * KIB * setting('outputs.waiting'),
+      shownBy: 'daemons/recorder/test/core/outputs/outputs.test.ts',
     },
     threadRow(HAPPENED_THREAD, HAPPENED_HEAP.old + HAPPENED_HEAP.young, 'kit/test/store/sqlite-writer.test.ts'),
   ]

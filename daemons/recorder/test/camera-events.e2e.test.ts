@@ -1,4 +1,4 @@
-/** What a camera tells of itself over ONVIF, as the built recorder hears it. */
+/** What a camera tells of itself over ONVIF, and what it switches, by the built recorder. */
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
@@ -17,14 +17,16 @@ const rtspPort = Number(new URL(film.url).port)
 await cameraTurn(t)
 const peer = await startOnvifPeer(t, {
   ...{ host: '127.0.7.1', rtspPort, signIn: 'wsse', saysHost: '192.0.2.9', aheadMs: -20 * YEAR_MS },
+  relays: [{ token: 'Siren_0', isOn: false }],
 })
 const sets = ['discovery.interface=lo', 'discovery.wait_ms=1000', 'storage.free_bytes=0', 'cameras.retry_first_ms=50']
 const service = startClockServicePeer(t)
 const within = ['env', `PATH=${service.folder}:${process.env.PATH}`]
-const recorder = await startDaemon(t, 'recorder', {
+const options = {
   ...{ stateFolder: `${work}/recorder`, within },
   sets: [...sets, 'time_server.enabled=false', 'camera_events.least_ms=50'],
-})
+}
+const recorder = await startDaemon(t, 'recorder', options)
 const boss = clientOf(recorder.url)
 await boss.setUp()
 await until('it is found', async () => (await boss.call('POST', '/api/discovery/scan')).body.found.length > 0, LONG_MS)
@@ -129,4 +131,64 @@ t.test('why a camera is not heard is said, and a camera that is no longer listen
     'nothing was set',
   )
   t.equal((await eventsOf()).length > 0, true, 'what was told is kept')
+})
+
+t.test('3A.outputs a camera is looked at by an administrator, and switched by who may', async (t) => {
+  const path = `/api/cameras/${yard}/outputs`
+  t.same((await boss.call('GET', path)).body, { outputs: [], probedAt: null, notes: null })
+  t.match(await boss.call('POST', `${path}/Siren_0`, { state: 'on' }), {
+    status: 404,
+    body: { error: 'unknown_output' },
+  })
+  t.match((await boss.call('POST', path)).body, {
+    outputs: [{ id: 'Siren_0', kind: 'siren', name: 'Siren_0', driver: 'onvif', on: false, until: null }],
+    probedAt: Number,
+  })
+  t.match(await boss.call('POST', `/api/cameras/${door}/outputs`), { status: 400, body: { error: 'no_onvif' } })
+  const sameOf = (permissions: string[], role: string) => ({
+    ...{ username: `${role}${permissions.length}`, password: 'seven long words', cameras: [yard], permissions, role },
+  })
+  for (const [wish, status] of [
+    [sameOf(['outputs'], 'viewer'), 403],
+    [sameOf([], 'operator'), 403],
+    [sameOf(['outputs'], 'operator'), 200],
+  ] as const) {
+    t.equal((await boss.call('POST', '/api/accounts', wish)).status, 201)
+    const client = clientOf(recorder.url)
+    const { password, username } = wish
+    t.match(await client.signIn({ username, password }), { status: 200 })
+    t.equal((await client.call('GET', path)).status, 200)
+    t.equal((await client.call('POST', `${path}/Siren_0`, { state: 'pulse', seconds: 300 })).status, status)
+  }
+  t.equal(peer.traits.relays[0]?.isOn, true)
+  for (const wish of [
+    { state: 'pulse', seconds: 0 },
+    { state: 'pulse', seconds: 301 },
+    { state: 'on', seconds: 5 },
+    {},
+  ])
+    t.equal((await boss.call('POST', `${path}/Siren_0`, wish)).status, 400, JSON.stringify(wish))
+  t.equal((await guard.call('GET', path)).status, 404)
+  peer.traits.refusesRelays = true
+  t.match(await boss.call('POST', `${path}/Siren_0`, { state: 'off' }), {
+    status: 502,
+    body: { error: 'onvif_failed', message: /bound to a rule/ },
+  })
+  peer.traits.refusesRelays = false
+  const [refused, taken] = (await boss.call('GET', `/api/cameras/${yard}/writes`)).body
+  t.match(refused, { operation: 'output', performed_by: 'admin', detail: { state: 'off', error: /bound to a rule/ } })
+  t.match(taken, { performed_by: 'operator1', detail: { output: 'Siren_0', state: 'pulse', seconds: 300 } })
+  t.match(
+    bossHears.filter(({ type }) => type === 'camera-output'),
+    [{ cameraId: yard, id: 'Siren_0', on: true, until: Number }],
+  )
+  t.equal(guardHears.filter(({ type }) => type === 'camera-output').length, 0)
+})
+
+t.test('3A.outputs a siren that was on when the recorder was killed is switched off by the next one', async (t) => {
+  await boss.call('POST', `/api/cameras/${yard}/outputs/Siren_0`, { state: 'pulse', seconds: 1 })
+  await recorder.stop('SIGKILL')
+  t.equal(peer.traits.relays[0]?.isOn, true)
+  await startDaemon(t, 'recorder', options)
+  await until('it is off', () => peer.traits.relays[0]?.isOn === false, LONG_MS)
 })

@@ -41,6 +41,8 @@ export function casesOf({ bounds: { end, start }, foreign, own }: World): Record
     'GET /api/cameras': { queries: ['', ...foreign.map((id) => `cameraId=${id}`)] },
     'GET /api/cameras/{id}/availability': { queries: spans },
     'GET /api/cameras/{id}/frame.jpg': { queries: [`at=${middle}`, 'at=0', `at=${middle}&width=32`, ''] },
+    'GET /api/cameras/{id}/outputs': {},
+    'POST /api/cameras/{id}/outputs/{output}': { bodies: [{ state: 'off' }, { state: 'on', seconds: 1 }] },
     'GET /api/cameras/{id}/playback.mp4': {
       queries: [
         ...[`start=${start}&duration=1`, `start=${start}&duration=1&download=1`, 'start=0&duration=1', ''],

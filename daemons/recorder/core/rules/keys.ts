@@ -19,3 +19,12 @@ export const cameraEvents = Type.Object(
   },
   { additionalProperties: false, default: {}, description: 'what cameras tell of themselves over ONVIF' },
 )
+
+export const outputs = Type.Object(
+  {
+    waiting: count(16, 1, 1000, 'orders for outputs of one camera that wait; further ones are refused'),
+    retry_first_ms: milliseconds(1000, 100, 60_000, 'wait before one that should be off is tried again; doubles'),
+    retry_max_ms: milliseconds(30_000, 1000, 600_000, 'longest such wait'),
+  },
+  { additionalProperties: false, default: {}, description: 'what cameras switch: relays, lights, sirens' },
+)

@@ -61,11 +61,9 @@ export interface PeerTraits {
   ntpPort: number | undefined
   /** Port of a server of RTSP on 127.0.0.1; undefined: nobody is there. */
   rtspPort: number | undefined
-  /** Its relays, whether it refuses to switch them, and what it calls them beside their tokens. */
+  /** Its relays, whether it refuses to switch them. */
   relays: PeerRelay[]
   refusesRelays: boolean
-  /** Whether its service of inputs and outputs is apart; else the device has them. */
-  hasDeviceIo: boolean
 }
 
 export interface PeerRelay {
@@ -95,7 +93,7 @@ const usual: Omit<PeerTraits, 'host'> = {
   ...{ instead: {}, name: 'Yard camera', answerProbe: undefined, rtspPort: undefined },
   ...{ timeZone: 'UTC0', localMinutes: 0, dateTimeType: 'Manual', isClockStuck: false },
   ...{ ntp: { isFromDhcp: true, servers: [] }, isNtpStuck: false, ntpPort: undefined },
-  ...{ relays: [], refusesRelays: false, hasDeviceIo: true },
+  ...{ relays: [], refusesRelays: false },
 }
 
 const GROUP = '239.255.255.250'
@@ -295,11 +293,11 @@ const answers: Readonly<Record<string, (asking: Asking) => string>> = {
   },
   GetDeviceInformation: () =>
     '<x:Manufacturer>Peer &amp; Sons</x:Manufacturer><x:Model>PC-1</x:Model><x:FirmwareVersion>1</x:FirmwareVersion>',
-  GetServices: ({ own, traits: { hasDeviceIo, media } }) =>
+  GetServices: ({ own, traits: { media } }) =>
     [
       ...media.map((version) => [`ver${version}0/media`, `media${version}`]),
       ['ver10/events', 'events'],
-      ...(hasDeviceIo ? [['ver10/deviceIO', 'io']] : []),
+      ['ver10/deviceIO', 'io'],
     ]
       .map(([space, path]) => {
         const name = `<x:Namespace>http://www.onvif.org/${space}/wsdl</x:Namespace>`
