@@ -174,7 +174,12 @@ async function furnish(context: Context, records: Records): Promise<House> {
   })
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
   const { feed } = watching
-  const reacting = await createReacting(context, { ...records, ...clocks, cameras: () => cameras, feed })
+  const keeper = createStorage({ book: storage, footage })
+  const reacting = await createReacting(context, {
+    ...{ ...records, feed, writes: clocks.writes, cameras: () => cameras, zone: () => clocks.zone.name() },
+    hasAccount: (id) => people.list.all().some((one) => one.id === id),
+    preserve: (wish) => keeper.preserve(wish, false),
+  })
   const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, reacting, ...streams })
   const discovery = discoveryOf(context, { cameras, opener })
   return {

@@ -5,7 +5,7 @@ import { alarmsTable } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
 import { live, pictures, playback } from './core/live/keys.ts'
 import { memoryPlan } from './core/memory.ts'
-import { cameraEvents, outputs } from './core/rules/keys.ts'
+import { cameraEvents, outputs, rules } from './core/rules/keys.ts'
 
 /** The recorder's default TCP port. */
 export const DEFAULT_PORT = 3133
@@ -446,6 +446,7 @@ export const config = Type.Object(
     discovery,
     camera_events: cameraEvents,
     outputs,
+    rules,
     clocks,
     time_server: timeServer,
     storage,

@@ -8,31 +8,29 @@ import type { Part } from '#kit/run/parts.ts'
 import type { Callers } from '../api/callers.ts'
 import { cameraEventAnswerOf, cameraEventRoutes } from '../api/camera-event-routes.ts'
 import { outputRoutes } from '../api/output-routes.ts'
+import { ruleRoutes } from '../api/rule-routes.ts'
 import type { RecorderConfig } from '../config.ts'
 import { type AccountRecord, maySee } from '../core/access/accounts.ts'
-import { type CameraEvent, createCameraEvents } from '../core/camera-events/camera-events.ts'
+import { type CameraEvent, type CameraEvents, createCameraEvents } from '../core/camera-events/camera-events.ts'
 import type { CameraEventsStatus } from '../core/camera-events/meaning.ts'
 import type { OnvifClient } from '../core/cameras/adopt.ts'
-import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
-import type { Writes } from '../core/clocks/writes.ts'
+import type { CameraRecord } from '../core/cameras/book.ts'
 import type { StatusFeed } from '../core/live/feed.ts'
 import { createOnvifOutputs } from '../core/outputs/onvif-driver.ts'
 import { Outputs } from '../core/outputs/outputs.ts'
 import { HAPPENED_FILE, openHappened } from '../io/happened-store.ts'
 import { openOutputs } from '../io/reacting-files.ts'
 import { onvifOf } from './discovery.ts'
+import { type RulingWorld, rulingOf } from './ruling.ts'
 
 /** Time for cameras that are told that nobody listens, or to switch off, when the daemon stops. */
 const LAST_MS = 3000
 
 type Context = AssembleContext<RecorderConfig>
 
-interface ReactingParts {
+interface ReactingParts extends RulingWorld {
   ledger: Ledger
   recorder: Recorder
-  /** What was written to cameras. */
-  writes: Pick<Writes, 'add'>
-  cameras(): CameraBook
   feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'happened'>
 }
 
@@ -52,7 +50,12 @@ export async function createReacting(context: Context, parts: ReactingParts): Pr
   const bounds = config.camera_events
   const onvif = onvifOf(context, bounds.answer_bytes)
   const happened = openHappened({
-    ...{ clock, log, stateFolder, limits: { events: bounds.kept, waiting: bounds.waiting } },
+    ...{
+      clock,
+      log,
+      stateFolder,
+      limits: { events: bounds.kept, alerts: config.rules.alerts_kept, waiting: bounds.waiting },
+    },
     onDisk(fault) {
       if (!fault) return ledger.clear('state_unwritable', HAPPENED_FILE)
       const sentence = `What happened at cameras is not kept: ${fault.message}. Make room, or look at the disk.`
@@ -68,29 +71,28 @@ export async function createReacting(context: Context, parts: ReactingParts): Pr
         .find(({ record }) => record.id === event.camera)?.record.name ?? ''
     const told = { type: 'camera-event', cameraId: event.camera, event: cameraEventAnswerOf(event, name) }
     feed.happened((account) => (maySee(account, event.camera) ? told : undefined))
+    ruling.claimed(event)
   }
 
-  const events = createCameraEvents({
-    ...{ clock, onvif, onEvent, onChange: () => feed.changed() },
-    limits: {
-      ...{ holdMs: bounds.hold_ms, leastMs: bounds.least_ms, lifeMs: bounds.life_ms, perMinute: bounds.per_minute },
-      retry: { firstMs: config.cameras.retry_first_ms, maxMs: config.cameras.retry_max_ms },
-    },
-    onFlood({ name }, isFlooding) {
-      const sentence = `It tells more than ${bounds.per_minute} events in a minute; the others are left out.`
-      if (isFlooding) ledger.raise({ what: 'camera_chatters', where: name, severity: 'warning', sentence })
-      else ledger.clear('camera_chatters', name)
-    },
-  })
-
+  const events = eventsOf(context, parts, { onvif, onEvent })
   const outputs = await outputsOf(context, parts, onvif)
+  let ids: readonly string[] = []
+  const ruling = await rulingOf(context, { ...parts, outputs, happened, cameraIds: () => ids })
 
   return {
     eventsStatus: (camera) => events.status(camera),
-    camerasAre: (records) => events.keep(records),
+    camerasAre(records) {
+      ids = records.map(({ id }) => id)
+      events.keep(records)
+      ruling.rules.changed()
+    },
     routes: (callers) => [
       ...cameraEventRoutes({ callers, cameras: cameras(), events: (query) => happened.events(query) }),
       ...outputRoutes({ callers, cameras: cameras(), outputs, recorder: parts.recorder }),
+      ...ruleRoutes({
+        ...{ ...ruling, clock, callers, ledger, cameras: cameras(), recorder: parts.recorder },
+        alerts: (query) => happened.alerts(query),
+      }),
     ],
     part: {
       name: 'reacting',
@@ -99,6 +101,7 @@ export async function createReacting(context: Context, parts: ReactingParts): Pr
         outputs.start()
       },
       async stop() {
+        ruling.rules.stop()
         await atMost(clock, LAST_MS, Promise.all([outputs.stop(), events.stop()]))
         await happened.close()
       },
@@ -129,6 +132,26 @@ async function outputsOf(
       if (why === null) return ledger.clear('output_stuck', where)
       const sentence = `It should be off by now, and is not: ${why} It is tried again.`
       ledger.raise({ what: 'output_stuck', where, severity: 'fault', sentence })
+    },
+  })
+}
+
+function eventsOf(
+  { clock, config }: Context,
+  { feed, ledger }: ReactingParts,
+  { onEvent, onvif }: { onvif: OnvifClient; onEvent(event: CameraEvent): void },
+): CameraEvents {
+  const bounds = config.camera_events
+  return createCameraEvents({
+    ...{ clock, onvif, onEvent, onChange: () => feed.changed() },
+    limits: {
+      ...{ holdMs: bounds.hold_ms, leastMs: bounds.least_ms, lifeMs: bounds.life_ms, perMinute: bounds.per_minute },
+      retry: { firstMs: config.cameras.retry_first_ms, maxMs: config.cameras.retry_max_ms },
+    },
+    onFlood({ name }, isFlooding) {
+      const sentence = `It tells more than ${bounds.per_minute} events in a minute; the others are left out.`
+      if (isFlooding) ledger.raise({ what: 'camera_chatters', where: name, severity: 'warning', sentence })
+      else ledger.clear('camera_chatters', name)
     },
   })
 }

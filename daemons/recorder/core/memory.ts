@@ -203,7 +203,12 @@ const HAPPENED_BYTES = 2 * KIB
 /** The heap of its thread. */
 export const HAPPENED_HEAP = { old: 24, young: 4 }
 
-/** What cameras tell of themselves. */
+/** Addresses of 2048 characters, and ids of all cameras. */
+const RULE_BYTES = 64 * KIB
+/** Its text, with ten sentences. */
+const ALERT_BYTES = 8 * KIB
+
+/** What cameras tell of themselves, what they switch, and what rules do. */
 function reactingRows(): MemoryRow[] {
   return [
     {
@@ -222,6 +227,20 @@ function reactingRows(): MemoryRow[] {
       ...{ what: 'outputs of cameras', of: 'camera', many: 'cameras.max', isHeap: true },
       each: (setting) => MOST_RELAYS * KIB + 2 * KIB * setting('outputs.waiting'),
       shownBy: 'daemons/recorder/test/core/outputs/outputs.test.ts',
+    },
+    {
+      // Ten actions with their longest texts, in UTF-16.
+      ...{ what: 'rules', of: 'rule', many: 'rules.max', each: RULE_BYTES, isHeap: true },
+      shownBy: 'daemons/recorder/test/core/rules/rules.test.ts',
+    },
+    {
+      // What it tells, and what is told of it.
+      ...{ what: 'actions of rules that wait', of: 'action', many: 'rules.total_waiting', each: 8 * KIB, isHeap: true },
+      shownBy: 'daemons/recorder/test/core/rules/rules.test.ts',
+    },
+    {
+      ...{ what: 'alerts that wait for the disk', of: 'alert', many: 'camera_events.waiting', each: ALERT_BYTES },
+      ...{ isHeap: true, shownBy: 'daemons/recorder/test/io/happened-store.test.ts' },
     },
     threadRow(HAPPENED_THREAD, HAPPENED_HEAP.old + HAPPENED_HEAP.young, 'kit/test/store/sqlite-writer.test.ts'),
   ]

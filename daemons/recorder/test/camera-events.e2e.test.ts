@@ -185,6 +185,33 @@ t.test('3A.outputs a camera is looked at by an administrator, and switched by wh
   t.equal(guardHears.filter(({ type }) => type === 'camera-output').length, 0)
 })
 
+t.test('3A.Events.1 what a camera claims switches its siren, by a rule', async (t) => {
+  await boss.call('POST', `/api/cameras/${yard}/outputs/Siren_0`, { state: 'off' })
+  await boss.call('PATCH', `/api/cameras/${yard}`, { cameraEvents: true })
+  await until('it is heard', async () => (await statusOf())?.state === 'ok', LONG_MS)
+  const action = { type: 'output', cameraId: yard, outputId: 'Siren_0', state: 'on' }
+  const trigger = { type: 'camera_event', kinds: ['tamper'] }
+  const made = await boss.call('POST', '/api/action-rules', { name: 'Alarm', trigger, action })
+  t.match(made, { status: 201, body: { actions: [{ ...action, seconds: 10 }], action, activeNow: true } })
+  peer.events.say({ topic: 'tns1:VideoSource/tns1:GlobalSceneChange/tns1:ImagingService', data: { State: 'true' } })
+  await until('it is on', () => peer.traits.relays[0]?.isOn === true, LONG_MS)
+  const alerts = async () => (await boss.call('GET', '/api/alerts')).body
+  await until('it is over', async () => (await alerts())[0]?.results[0].state === 'done', LONG_MS)
+  const [write] = (await boss.call('GET', `/api/cameras/${yard}/writes`)).body
+  t.match(write, { operation: 'output', performed_by: null, detail: { output: 'Siren_0', state: 'on', rule: 'Alarm' } })
+  t.match(await alerts(), [
+    {
+      rule: 'Alarm',
+      triggerType: 'camera_event',
+      cameraId: yard,
+      cameraName: 'Yard',
+      summary: 'Tampering was reported.',
+    },
+  ])
+  t.same((await guard.call('GET', '/api/alerts')).body, [])
+  await boss.call('DELETE', `/api/action-rules/${made.body.id}`)
+})
+
 t.test('3A.outputs a siren that was on when the recorder was killed is switched off by the next one', async (t) => {
   await boss.call('POST', `/api/cameras/${yard}/outputs/Siren_0`, { state: 'pulse', seconds: 1 })
   await recorder.stop('SIGKILL')

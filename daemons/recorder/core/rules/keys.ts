@@ -28,3 +28,14 @@ export const outputs = Type.Object(
   },
   { additionalProperties: false, default: {}, description: 'what cameras switch: relays, lights, sirens' },
 )
+
+export const rules = Type.Object(
+  {
+    max: count(100, 1, 1000, 'rules at once'),
+    alerts_kept: count(10_000, 100, 1_000_000, 'what rules did: entries kept, the oldest go first'),
+    waiting: count(32, 1, 1000, 'actions that wait for one target; further ones are left out'),
+    total_waiting: count(512, 10, 10_000, 'actions that wait for all targets'),
+    webhook_timeout_ms: milliseconds(5000, 100, 60_000, 'time that a webhook has for its answer, in each of two tries'),
+  },
+  { additionalProperties: false, default: {}, description: 'what is done when something happens' },
+)
