@@ -45,7 +45,7 @@ export function WallPage(): VNode {
   const when = { nowMs: daemonNow(), zone: zone.value }
   const isAuto = columns.value === 'auto'
   const shown = known.toSorted((a, b) => a.name.localeCompare(b.name))
-  return html`<div class="head"><h1 class="sr">Wall</h1>${verdict(judgeCameras(known, when))}${choice()}</div>
+  return html`<div class="head"><h1 class="sr">Wall</h1>${verdict(judgeCameras(known, when))}<a class="btn" href=${linkTo('actions')}>${texts.buttonsAndAlerts}</a>${choice()}</div>
     <div class="wall" data-columns=${isAuto ? undefined : columns.value} style=${isAuto ? undefined : { '--columns': columns.value }}>
       ${shown.map((camera) => html`<${Tile} camera=${camera} when=${when} key=${camera.id} />`)}</div>`
 }
