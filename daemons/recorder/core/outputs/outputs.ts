@@ -180,9 +180,11 @@ export class Outputs {
   async #put(state: OutputState): Promise<void> {
     const key = keyOf(state)
     const before = this.#states.get(key)
-    this.#states.set(key, state)
+    // One that is off, for good, says nothing; nor does one of a camera that is gone.
+    if (state.on || state.offAt !== null) this.#states.set(key, state)
+    else this.#states.delete(key)
     try {
-      await this.#parts.save([...this.#states.values()])
+      await this.#parts.save([...this.#states.values()].filter(({ camera }) => this.#parts.cameraOf(camera)))
     } catch (error) {
       if (before) this.#states.set(key, before)
       else this.#states.delete(key)
