@@ -39,6 +39,7 @@ import { licenceOf } from './assemble/licence.ts'
 import { mqttOf } from './assemble/mqtt.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
 import { openPlans, type Plans, planRoutesOf } from './assemble/plans.ts'
+import { createReacting, type Reacting } from './assemble/reacting.ts'
 import { createWatching, type Watching } from './assemble/watching.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
@@ -79,6 +80,7 @@ interface House {
   wall: ReturnType<typeof createWall>
   cameras: CameraBook
   watching: Watching
+  reacting: Reacting
   discovery: Discovery
   clocks: Clocks
   pictures: Pictures
@@ -93,7 +95,7 @@ interface House {
 export async function assemble(context: Context): Promise<Assembled> {
   const { config, parts } = context
   const records = openRecords(context)
-  const house = await furnish(context, records.ledger)
+  const house = await furnish(context, records)
   const { authority, cameras, footage, people, site, wall } = house
   const server = serverOf(context, house, records)
   // What a new role, a new password or a removal ends is ended now, not at the next heartbeat.
@@ -119,6 +121,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   const { licence, mqtt } = house
   if (licence) parts.add({ name: 'licence', start: () => licence.start(), stop: () => licence.stop() })
   parts.add({ name: 'mqtt', start: () => mqtt.start(), stop: () => mqtt.stop(), stopDeadlineMs: 10_000 })
+  parts.add(house.reacting.part)
   parts.add(house.pictures.part)
   parts.add(house.watching.part)
   parts.add(certificatePart(authority, config.http))
@@ -158,7 +161,8 @@ function footagePart({ clock, config }: Context, footage: Footage): Part {
   }
 }
 
-async function furnish(context: Context, ledger: Ledger): Promise<House> {
+async function furnish(context: Context, records: Records): Promise<House> {
+  const { ledger } = records
   const { clock, config, log, parts, stateFolder } = context
   const limits = { accounts: config.users.max, tokens: config.users.api_tokens }
   const people = await openPeople({ clock, log, stateFolder, http: config.http, limits })
@@ -178,22 +182,48 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
     memory: createStreamMemory(config.cameras.held_bytes, config.cameras.spare_bytes),
     limits: streamLimits(config),
   }
+  let cameras: CameraBook
   const pictures = createPictures(context, ledger)
   const plans = await openPlans(context, (change) => watching.planChanged(change))
   const watching = createWatching(context, {
     ...{ wall, ...streams, cameras: () => cameras, decoder: pictures.decoder, plans: plans.plans },
   })
+  const base = { people, site, storage, footage, wall, authority, pictures, plans, watching }
+  const care = await careOf(context, records, { ...base, ...streams })
+  cameras = care.cameras
+  return { ...base, ...care, discovery: discoveryOf(context, { cameras, opener }) }
+}
+
+interface CareParts extends Omit<CameraParts, 'ledger' | 'licence' | 'reacting'> {
+  people: House['people']
+  site: Site
+  storage: StorageBook
+}
+
+/** Cameras, and what looks after them. */
+async function careOf(context: Context, records: Records, parts: CareParts) {
+  const { footage, people, site, storage, watching } = parts
+  const { ledger } = records
   const licence = await licenceOf(context, {
     ...{ conditions: ledger, cameras: () => cameras.list().length },
     onChange: (state) => watching.tellAll({ type: 'license-changed', state }),
   })
-  const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, licence, plans, watching, ...streams })
-  const sources = { onCamera: watching.onCamera }
-  const mqtt = await mqttOf(context, { cameras, ledger, licence, site, sources })
-  const discovery = discoveryOf(context, { cameras, opener })
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
-  const seen = { cameras, discovery, clocks, pictures, plans, watching }
-  return { ...seen, people, site, storage, footage, wall, authority, licence, mqtt }
+  const keeper = createStorage({ book: storage, footage })
+  const reacting = await createReacting(context, {
+    ...{
+      ...records,
+      feed: watching.feed,
+      writes: clocks.writes,
+      cameras: () => cameras,
+      zone: () => clocks.zone.name(),
+    },
+    hasAccount: (id) => people.list.all().some((one) => one.id === id),
+    preserve: (wish) => keeper.preserve(wish, false),
+  })
+  const cameras: CameraBook = await camerasOf(context, { ...parts, ledger, licence, reacting })
+  const mqtt = await mqttOf(context, { cameras, ledger, licence, site, sources: { onCamera: watching.onCamera } })
+  return { cameras, clocks, licence, mqtt, reacting }
 }
 
 /** Bounds of streams that are recorded. */
@@ -206,7 +236,7 @@ function streamLimits({ cameras: bounds, storage }: RecorderConfig): StreamLimit
   }
 }
 
-interface CameraParts extends Pick<House, 'footage' | 'licence' | 'plans' | 'wall' | 'watching'> {
+interface CameraParts extends Pick<House, 'footage' | 'licence' | 'plans' | 'reacting' | 'wall' | 'watching'> {
   ledger: Ledger
   opener: StreamOpener
   memory: StreamMemory
@@ -214,7 +244,7 @@ interface CameraParts extends Pick<House, 'footage' | 'licence' | 'plans' | 'wal
 }
 
 async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBook> {
-  const { footage, ledger, licence, limits, memory, opener, plans, wall, watching } = parts
+  const { footage, ledger, licence, limits, memory, opener, plans, reacting, wall, watching } = parts
   const { clock, config, log, stateFolder } = context
   const { cameras: bounds } = config
   const pictureMs = bounds.picture_ms
@@ -244,16 +274,10 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
       else ledger.raise({ what: 'camera_floods', where: name, severity: 'warning', sentence: fault.message })
     }
     const isDiskReady = () => footage.isReady()
+    const eventsStatus = () => reacting.eventsStatus(id)
     const camera: Camera = new Camera({
-      place,
-      clock,
-      opener,
-      stream,
-      retry,
-      pictureMs,
-      isDiskReady,
-      onChange,
-      onFlood,
+      ...{ place, clock, opener, stream, retry, pictureMs },
+      ...{ isDiskReady, eventsStatus, onChange, onFlood },
     })
     return camera
   }
@@ -263,9 +287,11 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
     await save(next)
     watching.camerasAre(next)
     plans.camerasAre(next)
+    reacting.camerasAre(next)
   }
   watching.camerasAre(records)
   plans.camerasAre(records)
+  reacting.camerasAre(records)
   const licensed = () => licence?.cameraLimit() ?? null
   return createCameraBook({
     ...{ records, save: saveAndTell, make, newId, checkHost: checkTargetHost, most: bounds.max, licensed },
@@ -326,6 +352,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
         ...{ clock, newest: house.watching.newest, pictureAt: pictureFrom(context, house) },
         readMs: config.storage.stuck_ms,
       }),
+      ...house.reacting.routes(callers),
       house.watching.route(callers),
     ],
     sockets: house.watching.sockets(callers),

@@ -8,6 +8,7 @@ import { license } from './core/licence/keys.ts'
 import { live, pictures, playback } from './core/live/keys.ts'
 import { memoryPlan } from './core/memory.ts'
 import { plans } from './core/plans/keys.ts'
+import { cameraEvents, outputs, rules } from './core/rules/keys.ts'
 
 /** The recorder's default TCP port. */
 export const DEFAULT_PORT = 3133
@@ -446,6 +447,9 @@ export const config = Type.Object(
     }),
     cameras,
     discovery,
+    camera_events: cameraEvents,
+    outputs,
+    rules,
     clocks,
     time_server: timeServer,
     storage,

@@ -169,6 +169,11 @@ export function wholeFence({ accountOf }: Pick<Callers, 'accountOf'>): Fence {
   }
 }
 
+/** @throws Fault `forbidden` for who only watches */
+export function requireOperator({ role }: AccountRecord, forWhat: string): void {
+  if (role === 'viewer') throw new Fault('forbidden', `${forWhat} is for operators and administrators.`)
+}
+
 /** @throws Fault `permission_needed` */
 export function requirePermission(account: AccountRecord, permission: AccountPermission, forWhat: string): void {
   if (!account.permissions.includes(permission))

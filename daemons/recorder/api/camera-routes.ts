@@ -5,7 +5,8 @@ import { count, fault, instant, object, orNull, Reply, type Route, route, text, 
 import { counted } from '#kit/pure/text.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
-import type { CameraBook, KnownCamera } from '../core/cameras/book.ts'
+import { cameraEventKinds } from '../core/camera-events/meaning.ts'
+import { type CameraBook, type KnownCamera, outputKinds } from '../core/cameras/book.ts'
 import { isMasked, maskList, readMasks } from '../core/cameras/masks.ts'
 import { placementFields } from '../core/plans/placement.ts'
 import type { SitePlans } from '../core/plans/site-plans.ts'
@@ -59,10 +60,22 @@ export const cameraAnswer = object({
   }),
   mode: Type.Enum(['record'], { description: 'footage of it is kept' }),
   cameraEvents: Type.Boolean({ description: 'whether its own events are listened to' }),
-  cameraEventsStatus: Type.Null({ description: 'null: they are not listened to' }),
-  outputs: Type.Array(Type.Never(), { maxItems: 0, description: 'none is known' }),
-  outputsProbedAt: Type.Null({ description: 'null: nobody has looked' }),
-  outputsNotes: Type.Null(),
+  cameraEventsStatus: orNull(
+    object(
+      {
+        state: Type.Enum(['starting', 'ok', 'failing']),
+        reason: orNull(Type.String({ description: 'why they are not heard' })),
+        lastEventAt: orNull(instant),
+        active: Type.Array(Type.Enum([...cameraEventKinds]), { description: 'kinds of what lasts now' }),
+      },
+      { description: 'null: they are not listened to' },
+    ),
+  ),
+  outputs: Type.Array(
+    object({ id: text, kind: Type.Enum([...outputKinds]), name: text, driver: Type.Enum(['onvif']) }),
+  ),
+  outputsProbedAt: orNull(instant),
+  outputsNotes: orNull(Type.String({ description: 'what could not be done' })),
   vendorAccount: Type.Boolean({ description: "whether a password of its vendor's app is saved" }),
   talkback: object({ supported: yesNo, codec: Type.Null(), probedAt: Type.Null(), reason: text }),
   planPlacement: orNull(planPlacement),
@@ -70,8 +83,7 @@ export const cameraAnswer = object({
 
 /** What the recorder asks no camera for. */
 const NOT_ASKED = {
-  ...{ mode: 'record', cameraEvents: false, cameraEventsStatus: null, vendorAccount: false },
-  ...{ outputs: [], outputsProbedAt: null, outputsNotes: null },
+  ...{ mode: 'record', vendorAccount: false },
 }
 
 const NO_TALK = {
@@ -85,7 +97,7 @@ export function cameraAnswerOf(
   { role }: AccountRecord,
   plans: Pick<SitePlans, 'placementOf'>,
 ) {
-  const { audio, enabled, id, masks, name, onvif, subUrl, transport } = record
+  const { audio, cameraEvents, enabled, id, masks, name, onvif, outputs, subUrl, transport } = record
   const facts = camera.stream.facts()
   const recordProfile = facts
     ? {
@@ -97,7 +109,9 @@ export function cameraAnswerOf(
   const talkback = onvif ? { ...NO_TALK, reason: 'Nobody has asked the camera yet.' } : NO_TALK
   return {
     ...{ id, name, enabled, onvif: onvif !== null, recordProfile, health: camera.health(), audio, transport },
-    masked: isMasked(record),
+    ...{ masked: isMasked(record), cameraEvents, cameraEventsStatus: camera.eventsStatus() },
+    outputs: outputs?.list.map((one) => ({ ...one })) ?? [],
+    ...{ outputsProbedAt: outputs?.probedAt ?? null, outputsNotes: outputs?.notes ?? null },
     ...{ ...sub, ...NOT_ASKED, talkback, planPlacement: planPlacementOf(plans, id) },
   }
 }
@@ -197,6 +211,9 @@ function changeRoute({ callers, cameras, hide, plans, recorder }: CameraRoutePar
         ...{ name: Type.Optional(nameText), enabled: Type.Optional(Type.Boolean()), url: Type.Optional(url) },
         sub_url: Type.Optional(orNull(sub_url)),
         masks: Type.Optional(maskList),
+        cameraEvents: Type.Optional(
+          Type.Boolean({ description: 'whether its own events are listened to, over ONVIF' }),
+        ),
         ...login,
         ...recording,
       },

@@ -28,9 +28,12 @@ function userAgentOf(version: string): string {
   return `Plantroom/${version}`
 }
 
-/** Asks cameras over ONVIF. */
-export function onvifOf({ clock, config, version }: Context): OnvifClient {
-  const limits = { answerMs: config.cameras.answer_ms, answerBytes: config.discovery.onvif_bytes }
+/** Asks cameras over ONVIF. @param answerBytes the longest answer */
+export function onvifOf(
+  { clock, config, version }: Context,
+  answerBytes: number = config.discovery.onvif_bytes,
+): OnvifClient {
+  const limits = { answerMs: config.cameras.answer_ms, answerBytes }
   return createOnvifClient({ clock, limits, userAgent: userAgentOf(version) })
 }
 

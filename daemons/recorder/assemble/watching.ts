@@ -11,7 +11,7 @@ import type { AccountRecord } from '../core/access/accounts.ts'
 import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
-import { createStatusFeed, type FeedNews } from '../core/live/feed.ts'
+import { createStatusFeed, type FeedNews, type StatusFeed } from '../core/live/feed.ts'
 import { createLive } from '../core/live/live.ts'
 import type { PlaySub } from '../core/live/sub-stream.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
@@ -44,6 +44,7 @@ export interface Watching {
   tellAll(news: FeedNews): void
   /** Told whenever a camera may be another, was added or removed; quick. @returns ends it */
   onCamera(listener: () => void): () => void
+  feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'happened'>
   /** These cameras are there now. */
   camerasAre(records: readonly CameraRecord[]): void
   /** Plans of the site are others, or where a camera is on them. */
@@ -97,6 +98,7 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
       return () => void listeners.delete(listener)
     },
     tellAll: (news) => feed.tell(news, () => true),
+    feed,
     camerasAre(records) {
       live.keep(records.map((record) => ({ id: record.id, sub: subPlaceOf(record) })))
       changed()

@@ -10,9 +10,11 @@ import {
   type Setting,
   serverRows,
   signInRows,
+  threadRow,
   tlsRow,
 } from '#kit/pure/memory-plan.ts'
 import { mqttRows } from '#kit/pure/mqtt-memory.ts'
+import { MOST_RELAYS } from '../wire/onvif-outputs.ts'
 import { BLOCK_BYTES } from '../wire/picture-blocks.ts'
 
 /** A packet of RTP is as long as its interleaved length allows. */
@@ -21,6 +23,7 @@ const PACKET_BYTES = 64 * KIB
 /** What the parser of RTSP holds: a head, a body, a packet that is not whole, and what was just read. */
 const READER_BYTES = 256 * KIB
 
+const HAPPENED_THREAD = 'the thread that keeps what happened'
 /** Beside the four that Node has anyway; scripts/bundle.ts sets them. */
 const DISK_THREADS = 'threads that wait for disks'
 /** Its Node, and the threads of two pipelines. @source measured: 17 */
@@ -51,6 +54,7 @@ const TASKS: MemoryPlan['tasks'] = {
   'Node and V8': NODE_TASKS,
   'threads that hash passwords': 'http.password_workers',
   [DISK_THREADS]: 12,
+  [HAPPENED_THREAD]: 1,
   'the processes that decode': (setting) => DECODER_TASKS * setting('pictures.processes'),
   'programs that ask the clock service': CLOCK_PROGRAMS,
 }
@@ -115,6 +119,7 @@ export function memoryPlan(): MemoryPlan {
         shownBy: 'daemons/recorder/test/core/recording/stream-memory.test.ts',
       },
       ...onvifRows(),
+      ...reactingRows(),
       timeServerRow(),
       {
         ...{
@@ -193,6 +198,54 @@ function onvifRows(): MemoryRow[] {
       },
       shownBy: 'daemons/recorder/test/core/clocks/own-clock.test.ts',
     },
+  ]
+}
+
+/** An event that waits for the disk, with its texts in UTF-16. */
+const HAPPENED_BYTES = 2 * KIB
+/** The heap of its thread. */
+export const HAPPENED_HEAP = { old: 24, young: 4 }
+
+/** Addresses of 2048 characters, and ids of all cameras. */
+const RULE_BYTES = 64 * KIB
+/** Its text, with ten sentences. */
+const ALERT_BYTES = 8 * KIB
+
+/** What cameras tell of themselves, what they switch, and what rules do. */
+function reactingRows(): MemoryRow[] {
+  return [
+    {
+      // As bytes and as text of all, and of one at a time as elements of many times that.
+      ...{ what: 'what cameras answer about their events' },
+      all: (setting) => (2 * setting('cameras.max') + 16) * setting('camera_events.answer_bytes'),
+      shownBy: 'daemons/recorder/test/wire/xml.test.ts',
+    },
+    {
+      ...{ what: 'what happened and waits for the disk', of: 'event', each: HAPPENED_BYTES },
+      ...{ many: 'camera_events.waiting', isHeap: true },
+      shownBy: 'daemons/recorder/test/io/happened-store.test.ts',
+    },
+    {
+      // With a timer, a state, and orders that wait.
+      ...{ what: 'outputs of cameras', of: 'camera', many: 'cameras.max', isHeap: true },
+      each: (setting) => MOST_RELAYS * KIB + 2 * KIB * setting('outputs.waiting'),
+      shownBy: 'daemons/recorder/test/core/outputs/outputs.test.ts',
+    },
+    {
+      // Ten actions with their longest texts, in UTF-16.
+      ...{ what: 'rules', of: 'rule', many: 'rules.max', each: RULE_BYTES, isHeap: true },
+      shownBy: 'daemons/recorder/test/core/rules/rules.test.ts',
+    },
+    {
+      // What it tells, and what is told of it.
+      ...{ what: 'actions of rules that wait', of: 'action', many: 'rules.total_waiting', each: 8 * KIB, isHeap: true },
+      shownBy: 'daemons/recorder/test/core/rules/rules.test.ts',
+    },
+    {
+      ...{ what: 'alerts that wait for the disk', of: 'alert', many: 'camera_events.waiting', each: ALERT_BYTES },
+      ...{ isHeap: true, shownBy: 'daemons/recorder/test/io/happened-store.test.ts' },
+    },
+    threadRow(HAPPENED_THREAD, HAPPENED_HEAP.old + HAPPENED_HEAP.young, 'kit/test/store/sqlite-writer.test.ts'),
   ]
 }
 

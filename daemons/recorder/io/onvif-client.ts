@@ -34,6 +34,23 @@ const MOST_INTERIM = 8
 /** As in the tokens of common programs: some cameras take no longer ones. */
 const NONCE_BYTES = 16
 
+type Question = Pick<OnvifOperation<unknown>, 'addressing' | 'body' | 'holdMs'>
+
+/** How something is asked. */
+interface Asking {
+  /** For what is answered to anyone: it is signed only if the camera wants it. */
+  isOpen: boolean
+  /** Gives it up. */
+  signal: AbortSignal | undefined
+}
+
+/** What is sent. */
+interface Body {
+  text: string
+  holdMs: number
+  signal: AbortSignal | undefined
+}
+
 export function createOnvifClient(parts: ClientParts): OnvifClient {
   return {
     async open(service, login) {
@@ -60,10 +77,11 @@ function createSession(parts: ClientParts, login: CameraLogin) {
     }
   }
 
-  function send(address: string, body: string, isOpen: boolean): Promise<HttpAnswer> {
+  function send(address: string, operation: Question, { isOpen, signal }: Asking): Promise<HttpAnswer> {
+    const { addressing, body, holdMs = 0 } = operation
     // Who wants HTTP Digest may not understand the other one.
-    const text = soapText(body, isOpen || digest ? undefined : signing())
-    return post(parts, address, text, (url) => {
+    const text = soapText(body, isOpen || digest ? undefined : signing(), addressing)
+    return post(parts, address, { text, holdMs, signal }, (url) => {
       if (!digest) return {}
       nonceUses++
       const cnonce = randomBytes(8).toString('hex')
@@ -74,27 +92,27 @@ function createSession(parts: ClientParts, login: CameraLogin) {
     })
   }
 
-  /** @param isOpen for what is answered to anyone: it is signed only if the camera wants it */
-  async function ask<Answer>(address: string, operation: OnvifOperation<Answer>, isOpen = false): Promise<Answer> {
-    let answer = await send(address, operation.body, isOpen)
+  async function ask<Answer>(address: string, operation: OnvifOperation<Answer>, asking: Asking): Promise<Answer> {
+    let answer = await send(address, operation, asking)
     if (answer.status === 401) {
       const challenge = readChallenge(answer.challenges)
       // Never Basic, which shows the password to the network.
       if (challenge?.scheme === 'digest' && (!digest || challenge.isStale)) {
         digest = challenge
         nonceUses = 0
-        answer = await send(address, operation.body, isOpen)
+        answer = await send(address, operation, asking)
       }
     }
     return operation.read(opened(answer, operation.answer))
   }
 
   return {
-    ask: <Answer>(address: string, operation: OnvifOperation<Answer>) => ask(address, operation),
+    ask: <Answer>(address: string, operation: OnvifOperation<Answer>, signal?: AbortSignal) =>
+      ask(address, operation, { isOpen: false, signal }),
     /** Tokens are made in the camera's time. One that does not tell it is taken to be right. */
     async learnTime(service: string): Promise<void> {
       try {
-        const { utcMs } = await ask(service, getSystemDateAndTime, true)
+        const { utcMs } = await ask(service, getSystemDateAndTime, { isOpen: true, signal: undefined })
         if (utcMs !== undefined) aheadMs = utcMs - clock.epochMs()
       } catch (error) {
         if (!(error instanceof Fault) || !TELLS_NO_TIME.has(error.code)) throw error
@@ -132,7 +150,7 @@ interface HttpAnswer {
 async function post(
   parts: ClientParts,
   address: string,
-  body: string,
+  body: Body,
   sign: (url: URL) => http.OutgoingHttpHeaders,
 ): Promise<HttpAnswer> {
   let url = new URL(address)
@@ -152,7 +170,7 @@ type HeadedAnswer = HttpAnswer & { headers: http.IncomingHttpHeaders }
 async function postOnce(
   { clock, limits, userAgent }: ClientParts,
   url: URL,
-  body: string,
+  { holdMs, signal, text }: Body,
   signed: http.OutgoingHttpHeaders,
 ): Promise<HeadedAnswer> {
   checkTargetHost(url.hostname)
@@ -160,9 +178,10 @@ async function postOnce(
   // A camera's certificate is of its own making: nobody here could have signed it, and the login is hashed anyway.
   const options = {
     ...{ method: 'POST', agent: false, lookup: lookupSafely, maxHeaderSize: HEAD_BYTES, rejectUnauthorized: false },
+    ...(signal && { signal }),
     headers: {
       'content-type': 'application/soap+xml; charset=utf-8',
-      'content-length': Buffer.byteLength(body),
+      'content-length': Buffer.byteLength(text),
       'user-agent': userAgent,
       ...signed,
     },
@@ -173,7 +192,7 @@ async function postOnce(
     asked.destroy()
   }
   const late = new Fault('camera_unreachable', `The camera does not answer within ${durationText(limits.answerMs)}.`)
-  const timer = clock.after(limits.answerMs, () => fail(late))
+  const timer = clock.after(limits.answerMs + holdMs, () => fail(late))
   let interim = 0
   asked.on('information', () => {
     interim++
@@ -193,7 +212,7 @@ async function postOnce(
     // One that switched to another protocol answers nothing either.
     if (!isAnswered) reject(new Fault('camera_unreachable', 'The camera closed the connection without an answer.'))
   })
-  asked.end(body)
+  asked.end(text)
   try {
     return await promise
   } finally {

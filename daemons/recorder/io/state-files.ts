@@ -25,7 +25,7 @@ import {
   isOver,
 } from '../core/access/accounts.ts'
 import { createTokenBook, type TokenBook, type TokenRecord } from '../core/access/tokens.ts'
-import type { CameraRecord } from '../core/cameras/book.ts'
+import { type CameraRecord, outputKinds } from '../core/cameras/book.ts'
 import { maskList, readMasks } from '../core/cameras/masks.ts'
 import { createSite, type SetupStep, type Site, type SiteRecord, setupSteps } from '../core/site.ts'
 import { createStorageBook, type StorageBook, type StorageRecord } from '../core/storage/storage-book.ts'
@@ -41,6 +41,18 @@ const onvifLink = Type.Object(
     fps: Type.Union([Type.Number(), Type.Null()]),
     // Files of before it was there lack it.
     isHashed: Type.Optional(Type.Boolean()),
+  },
+  strict,
+)
+const foundOutputs = Type.Object(
+  {
+    ...{ probedAt: Type.Integer(), notes: textOrNull },
+    list: Type.Array(
+      Type.Object(
+        { id: Type.String(), kind: Type.Enum([...outputKinds]), name: Type.String(), driver: Type.Literal('onvif') },
+        strict,
+      ),
+    ),
   },
   strict,
 )
@@ -64,6 +76,8 @@ const camerasFile = Type.Object(
           audio: Type.Optional(Type.Boolean()),
           transport: Type.Optional(Type.Enum(['tcp', 'udp'])),
           masks: Type.Optional(maskList),
+          cameraEvents: Type.Optional(Type.Boolean()),
+          outputs: Type.Optional(Type.Union([foundOutputs, Type.Null()])),
         },
         strict,
       ),
@@ -86,7 +100,9 @@ export async function openCameras(folder: string, log: Log) {
 
   function opened({ sealedPassword, ...saved }: SavedCamera): CameraRecord {
     const { audio = true, masks = [], onvif = null, subUrl = null, transport = 'tcp' } = saved
-    const record = { ...saved, audio, masks: readMasks(masks), onvif, subUrl, transport } as const
+    const { cameraEvents = false, outputs = null } = saved
+    const own = { audio, masks: readMasks(masks), onvif, subUrl, transport, cameraEvents, outputs }
+    const record = { ...saved, ...own }
     try {
       const password = sealedPassword === null ? null : seal.open(sealedPassword, boundTo(record))
       return { ...record, password }
@@ -96,9 +112,10 @@ export async function openCameras(folder: string, log: Log) {
     }
   }
 
-  function sealed({ masks, password, ...record }: CameraRecord): SavedCamera {
+  function sealed({ masks, outputs, password, ...record }: CameraRecord): SavedCamera {
     return {
       ...record,
+      outputs: outputs && { ...outputs, list: outputs.list.map((one) => ({ ...one })) },
       masks: masks.map((mask) => mask.map((point) => [...point])),
       sealedPassword: password === null ? null : seal.close(password, boundTo(record)),
     }

@@ -37,9 +37,16 @@ export function casesOf({ bounds: { end, start }, foreign, own }: World): Record
   const stretch = { from: start, to: end, note: 'why' }
   const ids = [...own, ...foreign, ...oddIds({ foreign, own })]
   return {
+    'GET /api/action-buttons': {},
+    'POST /api/action-rules/{id}/press': {},
+    'GET /api/alarms': { queries: ['', ...ids.map((id) => `cameraId=${id}`), 'severity=fault', 'source=camera_lost'] },
+    'GET /api/alerts': { queries: ['', 'limit=1'] },
+    'GET /api/camera-events': { queries: ['', ...ids.map((id) => `cameraId=${id}`), 'limit=1', 'before=1'] },
     'GET /api/cameras': { queries: ['', ...foreign.map((id) => `cameraId=${id}`)] },
     'GET /api/cameras/{id}/availability': { queries: spans },
     'GET /api/cameras/{id}/frame.jpg': { queries: [`at=${middle}`, 'at=0', `at=${middle}&width=32`, ''] },
+    'GET /api/cameras/{id}/outputs': {},
+    'POST /api/cameras/{id}/outputs/{output}': { bodies: [{ state: 'off' }, { state: 'on', seconds: 1 }] },
     'GET /api/cameras/{id}/playback.mp4': {
       queries: [
         ...[`start=${start}&duration=1`, `start=${start}&duration=1&download=1`, 'start=0&duration=1', ''],

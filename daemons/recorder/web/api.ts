@@ -96,6 +96,13 @@ export interface Camera {
   masked: boolean
   /** Told to administrators alone. */
   masks?: Mask[]
+  cameraEvents: boolean
+  /** Null: its own events are not listened to. */
+  cameraEventsStatus: { state: 'starting' | 'ok' | 'failing'; reason: string | null } | null
+  outputs: { id: string; name: string }[]
+  /** Null: nobody has looked. */
+  outputsProbedAt: number | null
+  outputsNotes: string | null
 }
 
 /** A polygon: corners in fractions of the picture. */

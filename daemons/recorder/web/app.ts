@@ -26,6 +26,8 @@ const ClockPage = lazy(async () => (await import('./clock-page.ts')).ClockPage)
 const LicencePage = lazy(async () => (await import('./licence-page.ts')).LicencePage)
 const MqttPage = lazy(async () => (await import('./mqtt-page.ts')).MqttPage)
 const AccountsPage = lazy(async () => (await import('./accounts-page.ts')).AccountsPage)
+const ActionsPage = lazy(async () => (await import('./actions-page.ts')).ActionsPage)
+const RulesPage = lazy(async () => (await import('./rules-page.ts')).RulesPage)
 const TodayPage = lazy(async () => (await import('#kit/web/today-page.ts')).TodayPage)
 const JournalPage = lazy(async () => (await import('#kit/web/journal-page.ts')).JournalPage)
 
@@ -65,6 +67,23 @@ const SET_UP: Page = {
 const PAGES: readonly Page[] = [
   WALL,
   CAMERAS,
+  {
+    word: 'actions',
+    label: texts.buttonsAndAlerts,
+    key: 'b',
+    icon: 'live',
+    below: 'wall',
+    draw: () => html`<${ActionsPage} />`,
+  },
+  {
+    word: 'rules',
+    label: texts.rules,
+    key: 'r',
+    icon: 'settings',
+    isForAdmins: true,
+    below: 'wall',
+    draw: (what, which) => html`<${RulesPage} what=${what} which=${which} />`,
+  },
   {
     word: 'playback',
     label: texts.playback,

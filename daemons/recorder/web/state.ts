@@ -2,6 +2,7 @@
 import { computed, signal } from '@preact/signals'
 import { CallFault, type Credentials, createRenewal } from '#kit/web/call.ts'
 import { zone } from '#kit/web/contact.ts'
+import { toast } from '#kit/web/parts.ts'
 import type { PlateFacts } from '#kit/web/shell.ts'
 import { type KeptSocket, keepSocket } from '#kit/web/socket.ts'
 import { type Account, api, type Camera, type Status } from './api.ts'
@@ -110,6 +111,7 @@ type FeedMessage =
   | { type: 'camera-state'; cameraId: string; camera: Camera }
   | { type: 'camera-removed'; cameraId: string }
   | { type: 'site-plan-changed'; cameraId?: string }
+  | { type: 'alert'; alert: { rule: string; summary: string; forYou: boolean } }
   | { type: 'heartbeat' }
 
 function hear(message: FeedMessage): void {
@@ -121,6 +123,8 @@ function hear(message: FeedMessage): void {
     const isOfCamera = 'cameraId' in message && message.cameraId !== undefined
     planChanges.value = { all: all + 1, plans: isOfCamera ? plans : plans + 1 }
   }
+  if (message.type === 'alert' && message.alert.forYou)
+    toast(texts.alertToast(message.alert.rule, message.alert.summary))
   if (message.type !== 'camera-state' && message.type !== 'camera-removed') return
   const others = (cameras.value ?? []).filter(({ id }) => id !== message.cameraId)
   cameras.value = message.type === 'camera-state' ? [...others, message.camera] : others

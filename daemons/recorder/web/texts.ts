@@ -627,7 +627,10 @@ export const timeServer = 'Server of time'
 export const serverIsKept = 'the one that it had'
 export const nothingWritten = 'Nothing was written to it'
 export const writtenHere = 'What the recorder or somebody sets in this camera stands here.'
-export const operations: Readonly<Record<string, string>> = { clock: 'Clock', clock_manual: 'Manual time' }
+export const operations: Readonly<Record<string, string>> = {
+  ...{ clock: 'Clock', clock_manual: 'Manual time', output: 'Output' },
+  ...{ ptz_return: 'Back to its preset' },
+}
 export const byItself = 'the recorder'
 
 // The licence (licence-page.ts)
@@ -720,3 +723,166 @@ export const discoveryPrefix = 'Home Assistant discovery'
 export const discoveryPrefixHint =
   'Where Home Assistant listens: homeassistant, unless it was changed there. Empty: it is not told.'
 export const mqttIsSaved = 'Saved.'
+// Rules, buttons and alerts (rules-page.ts, rule-form.ts, actions-page.ts)
+
+export const buttonsAndAlerts = 'Buttons and alerts'
+export const buttons = 'Buttons'
+export const alerts = 'Alerts'
+export const rules = 'Rules'
+export const whatRulesDid = 'what rules did'
+export const askingAlerts = 'Asking what rules did'
+export const alertsNotRead = 'Alerts could not be read'
+export const noButtons = 'No buttons'
+export const howToMakeButton = 'Make a rule that waits for a button: it appears here, and on every phone.'
+export const askForButton = 'An administrator makes them.'
+export const operatorsPress = 'Operators and administrators press them.'
+export const isPressed = (name: string) => `${name} is pressed.`
+export const noAlerts = 'No alerts yet'
+export const whatAlertsAre = 'When a rule does something, it stands here with what came of it.'
+export const underWay = 'under way'
+export const actionNames: Readonly<Record<string, string>> = {
+  notify: 'tells people',
+  webhook: 'tells a webhook',
+  output: 'switches an output',
+  preserve: 'keeps footage',
+  arm: 'arms or disarms rules',
+  ptz_preset: 'moves a camera',
+  ptz_aim: 'aims a camera',
+  talk_message: 'speaks',
+}
+export const actionOptions = [
+  ['notify', 'Tell people on open pages'],
+  ['webhook', 'Tell a webhook'],
+  ['output', 'Switch an output'],
+  ['preserve', 'Keep the footage'],
+  ['arm', 'Arm or disarm a rule'],
+] as const
+export const triggerOptions = [
+  ['button', 'Somebody presses its button'],
+  ['camera_event', 'A camera claims something'],
+  ['detection', 'Something is seen'],
+  ['departure', 'Something that was seen is gone'],
+  ['occupancy', 'So many are there for a while'],
+  ['absence', 'Nothing was there for a while'],
+  ['fault', 'Something is wrong with the recorder'],
+] as const
+export const triggerSentences: Readonly<Record<string, (what: string) => string>> = {
+  button: () => 'its button is pressed',
+  camera_event: () => 'the camera claims something',
+  detection: (what) => `${what} is seen`,
+  departure: (what) => `${what} is gone`,
+  occupancy: (what) => `${what} is there for a while`,
+  absence: (what) => `${what} was not there for a while`,
+  fault: () => 'something is wrong with the recorder',
+}
+export const kindOptions = [
+  ['', 'Anything'],
+  ['motion', 'Motion'],
+  ['line', 'A crossed line'],
+  ['intrusion', 'Something in an area'],
+  ['person', 'A person'],
+  ['tamper', 'Tampering'],
+  ['other', 'Something else'],
+] as const
+export const groupNames: Readonly<Record<string, string>> = {
+  person: 'a person',
+  vehicle: 'a vehicle',
+  animal: 'an animal',
+  other: 'something else',
+}
+export const dayNames = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const
+export const anything = 'anything'
+export const atCameras = (names: string) => ` at ${names}`
+export const ruleSentence = (when: string, does: string) => `When ${when}, it ${does}.`
+export const askingRules = 'Asking for the rules'
+export const rulesNotRead = 'The rules could not be read'
+export const noRules = 'No rules yet'
+export const whatRulesAre = 'A rule says: when this happens, then do that.'
+export const newRule = 'New rule'
+export const ruleName = 'Name of the rule'
+export const whenHead = 'When …'
+export const thenHead = '… then'
+export const happens = 'Happens'
+export const thingsThere = 'How many are there'
+export const forSoLong = 'For'
+export const whatItClaims = 'What it claims'
+export const claimHint = 'Of cameras whose own events are listened to: see their pages.'
+export const ofWhat = 'Of what; none is anything'
+export const atEveryCamera = 'At every camera'
+export const camerasOfRule = 'At these cameras'
+export const atAnyTime = 'At any time'
+export const onDays = 'On these days'
+export const fromTime = 'From'
+export const toTime = 'To'
+export const toTimeHint = 'One before it is on the next day.'
+export const restsFor = 'Rests afterwards for'
+export const restsHint = 'Each camera for itself.'
+export const nthAction = (at: number) => `${at}. action`
+export const addAction = 'Add action'
+export const drop = 'Leave out'
+export const dropAction = (at: number) => `Leave out action ${at}`
+export const notEditedHere = 'It stays as it is.'
+export const webhookAddress = 'Address'
+export const webhookSecret = 'Secret'
+export const secretHint = 'Signs what is sent. It is not shown again.'
+export const leftEmptyKeeps = 'Left empty, the present one stays.'
+export const withoutSecret = 'No longer signed'
+export const output = 'Output'
+export const chooseOne = 'Choose one'
+export const noOutputsYet = 'No camera has any. Look for them on the page of a camera.'
+export const how = 'How'
+export const outputOptions = [
+  ['pulse', 'On for a time'],
+  ['on', 'On'],
+  ['off', 'Off'],
+] as const
+export const keepBefore = 'From before it'
+export const keepAfter = 'To after it'
+export const armOptions = [
+  ['yes', 'Arm'],
+  ['no', 'Disarm'],
+] as const
+export const whichRule = 'Rule'
+export const zeroMinutes = '0: until somebody changes it.'
+export const notifyHint = 'Whoever may see it, and has a page of this recorder open.'
+export const ruleIsSaved = (name: string) => `${name} is saved.`
+export const ruleIsRemoved = (name: string) => `${name} is removed.`
+export const removeRule = 'Remove rule'
+export const keepRule = 'Keep rule'
+export const removeRuleQuestion = (name: string) => `Remove ${name}?`
+export const removingRuleMeans = 'It does nothing any more, and its secrets are gone. To let it rest, disarm it.'
+export const arm = 'Arm'
+export const disarm = 'Disarm'
+export const armNamed = (name: string, isArming: boolean) => `${isArming ? 'Arm' : 'Disarm'} ${name}`
+export const ruleIsArmed = (name: string) => `${name} is armed.`
+export const ruleIsDisarmed = (name: string) => `${name} is disarmed.`
+export const isArmed = 'armed'
+export const isDisarmed = 'disarmed'
+export const notItsTime = 'not its time'
+export const untilTime = (time: string) => `until ${time}`
+export const alertToast = (rule: string, summary: string) => `${rule}: ${summary}`
+
+// Outputs and own events of a camera (outputs-panel.ts)
+
+export const outputs = 'Outputs'
+export const lookForOutputs = 'Look for outputs'
+export const lookAgain = 'Look again'
+export const outputsLookedFor = (name: string) => `${name} was asked.`
+export const noOutputs = 'No outputs'
+export const nobodyLooked = 'Nobody has looked yet'
+export const whatOutputsAre = 'Relays of the camera, for a light, a siren or a door.'
+export const outputIs = (name: string, state: string) => `${name} ${state}.`
+export const outputStates = { pulse: 'is on for 10 seconds', on: 'is on', off: 'is off' } as const
+export const outputIsOn = 'on'
+export const outputIsOff = 'off'
+export const isOnUntil = (time: string) => `on until ${time}`
+export const tenSeconds = '10 s'
+export const on = 'On'
+export const off = 'Off'
+export const ownEvents = 'Its own events'
+export const eventsAreOff = 'not listened to'
+export const eventStates = { starting: 'asking the camera', ok: 'listened to', failing: 'not heard' } as const
+export const listen = 'Listen'
+export const dontListen = 'Stop listening'
+export const listenedTo = (name: string) => `${name} is listened to.`
+export const notListenedTo = (name: string) => `${name} is no longer listened to.`

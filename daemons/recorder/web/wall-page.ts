@@ -45,7 +45,8 @@ export function WallPage(): VNode {
   const when = { nowMs: daemonNow(), zone: zone.value }
   const isAuto = columns.value === 'auto'
   const shown = known.toSorted((a, b) => a.name.localeCompare(b.name))
-  return html`<div class="head"><h1 class="sr">Wall</h1>${verdict(judgeCameras(known, when))}<a class="btn to-plan" href=${linkTo('plan')}>${texts.plan}</a>${choice()}</div>
+  const more = html`<a class="btn to-plan" href=${linkTo('plan')}>${texts.plan}</a><a class="btn" href=${linkTo('actions')}>${texts.buttonsAndAlerts}</a>`
+  return html`<div class="head"><h1 class="sr">Wall</h1>${verdict(judgeCameras(known, when))}${more}${choice()}</div>
     <div class="wall" data-columns=${isAuto ? undefined : columns.value} style=${isAuto ? undefined : { '--columns': columns.value }}>
       ${shown.map((camera) => html`<${Tile} camera=${camera} when=${when} key=${camera.id} />`)}</div>`
 }

@@ -11,6 +11,10 @@ import { childrenOf, elementAt, escapeXml, numberAt, textAt, type XmlElement } f
 export interface OnvifOperation<Answer> {
   /** Its body, as XML. */
   body: string
+  /** Elements of the header beside the login, as XML. */
+  addressing?: string
+  /** How much longer than usual the camera may take for its answer, since it waits for something to happen. */
+  holdMs?: number
   /** The element of the answer. */
   answer: string
   /** @throws Fault `onvif_broken` where the answer lacks what it must have */

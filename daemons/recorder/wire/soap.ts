@@ -29,9 +29,11 @@ const BASE64 = 'http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-soap-mes
  * A request.
  * @param body the element of the operation, as XML
  * @param signing undefined for what cameras answer to anyone
+ * @param addressing elements of the header beside the login, as XML
  */
-export function soapText(body: string, signing: SoapSigning | undefined): string {
-  const header = signing ? `<s:Header>${securityText(signing)}</s:Header>` : ''
+export function soapText(body: string, signing: SoapSigning | undefined, addressing = ''): string {
+  const inner = addressing + (signing ? securityText(signing) : '')
+  const header = inner === '' ? '' : `<s:Header>${inner}</s:Header>`
   return `<?xml version="1.0" encoding="UTF-8"?><s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope">${header}<s:Body>${body}</s:Body></s:Envelope>`
 }
 

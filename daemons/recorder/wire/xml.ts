@@ -13,6 +13,8 @@ export interface XmlElement {
   children: XmlElement[]
   /** Its own text, trimmed; of its children none. */
   text: string
+  /** What its prefix stands for; left out where nobody declared it. */
+  namespace?: string
 }
 
 const MOST_DEPTH = 32
@@ -52,6 +54,8 @@ export function readXml(text: string): XmlElement {
 /** While it is read. */
 interface OpenElement extends XmlElement {
   attributes: Map<string, string>
+  /** Namespaces by prefix, those that it declares itself. */
+  declared?: Map<string, string>
 }
 
 /** Of the many elements without any. */
@@ -60,6 +64,7 @@ const NONE = new Map<string, string>()
 function createParser() {
   const parser = sax.parser(true, OPTIONS)
   const open: OpenElement[] = []
+  const prefixes: string[] = []
   let root: XmlElement | undefined
   let elements = 0
 
@@ -74,6 +79,7 @@ function createParser() {
     if (open.length >= MOST_DEPTH) throw broken(`elements more than ${MOST_DEPTH} deep`)
     if (elements > MOST_ELEMENTS) throw broken(`more than ${MOST_ELEMENTS} elements`)
     const element: OpenElement = { name: withoutPrefix(name), attributes: NONE, children: [], text: '' }
+    prefixes.push(name.slice(0, Math.max(0, name.indexOf(':'))))
     const parent = open.at(-1)
     if (!parent && root) throw broken('more than one document')
     parent?.children.push(element)
@@ -86,8 +92,17 @@ function createParser() {
     if (element.attributes === NONE) element.attributes = new Map()
     const { attributes } = element
     if (attributes.size >= MOST_ATTRIBUTES) throw broken(`an element of more than ${MOST_ATTRIBUTES} attributes`)
-    // Namespaces are told apart by nothing here, so that `xmlns:token` must not stand in for `token`.
-    if (!/^xmlns(?::|$)/.test(name)) attributes.set(withoutPrefix(name), value)
+    // `xmlns:token` must not stand in for `token`.
+    if (!/^xmlns(?::|$)/.test(name)) return void attributes.set(withoutPrefix(name), value)
+    element.declared ??= new Map()
+    if (element.declared.size >= MOST_ATTRIBUTES) throw broken(`an element of more than ${MOST_ATTRIBUTES} namespaces`)
+    element.declared.set(name.slice('xmlns:'.length), value)
+  }
+  parser.onopentag = () => {
+    const element = open.at(-1)
+    const prefix = prefixes.at(-1) ?? ''
+    const namespace = open.findLast(({ declared }) => declared?.has(prefix))?.declared?.get(prefix)
+    if (element && namespace !== undefined) element.namespace = namespace
   }
   const addText = (text: string) => {
     const element = open.at(-1)
@@ -97,7 +112,10 @@ function createParser() {
   parser.oncdata = addText
   parser.onclosetag = () => {
     const element = open.pop()
-    if (element) element.text = element.text.trim()
+    prefixes.pop()
+    if (!element) return
+    element.text = element.text.trim()
+    delete element.declared
   }
   return { parser, root: () => root }
 }

@@ -25,9 +25,10 @@ export interface CameraLogin {
 export interface OnvifSession {
   /**
    * @param address of the service
+   * @param signal gives the question up
    * @throws Fault `camera_unreachable`, `camera_refused`, `onvif_broken`, `onvif_failed`, `onvif_unsupported`, `bad_target`
    */
-  ask<Answer>(address: string, operation: OnvifOperation<Answer>): Promise<Answer>
+  ask<Answer>(address: string, operation: OnvifOperation<Answer>, signal?: AbortSignal): Promise<Answer>
 }
 
 /** Speaks to cameras. */

@@ -27,6 +27,28 @@ export interface CameraRecord {
   readonly onvif: OnvifLink | null
   /** What nobody may see of its pictures. */
   readonly masks: readonly Mask[]
+  /** Whether its own events are listened to. */
+  readonly cameraEvents: boolean
+  /** What it can switch, as an administrator last looked; null: nobody has. */
+  readonly outputs: FoundOutputs | null
+}
+
+/** What a camera can switch. */
+export interface FoundOutputs {
+  readonly probedAt: number
+  /** What could not be done; null: nothing. */
+  readonly notes: string | null
+  readonly list: readonly CameraOutput[]
+}
+
+export const outputKinds = ['relay', 'light', 'siren'] as const
+
+/** One that a camera can switch. */
+export interface CameraOutput {
+  readonly id: string
+  readonly kind: (typeof outputKinds)[number]
+  readonly name: string
+  readonly driver: 'onvif'
 }
 
 /** Over the connection, or each on its own. */
@@ -52,6 +74,8 @@ export interface CameraWish {
 export interface CameraChange extends Partial<Omit<CameraWish, 'onvif'>> {
   enabled?: boolean
   masks?: readonly Mask[]
+  cameraEvents?: boolean
+  outputs?: FoundOutputs
 }
 
 interface BookParts {
@@ -97,7 +121,7 @@ export interface CameraBook {
   requireRoom(): void
   /** @throws Fault `bad_stream_url`, `bad_sub_url`, `bad_target`, `too_many_cameras`, `license_camera_limit`, `store_write_failed` */
   add(wish: CameraWish): Promise<KnownCamera>
-  /** @throws Fault `unknown_camera`, `bad_stream_url`, `bad_sub_url`, `bad_target`, `store_write_failed` */
+  /** @throws Fault `unknown_camera`, `bad_stream_url`, `bad_sub_url`, `bad_target`, `no_onvif`, `store_write_failed` */
   change(id: string, wish: CameraChange): Promise<KnownCamera>
   /** Its footage stays as long as any other. @throws Fault `unknown_camera`, `store_write_failed` */
   remove(id: string): Promise<CameraRecord>
@@ -186,16 +210,24 @@ function checkedPlace(wish: PlaceWish, checkHost: BookParts['checkHost']): Place
 function newRecord(id: string, wish: CameraWish, checkHost: BookParts['checkHost']): CameraRecord {
   const { password = null, subUrl, url, username = null } = checkedPlace(wish, checkHost)
   const { audio = true, name, onvif = null, transport = 'tcp' } = wish
-  return { id, name, enabled: true, audio, onvif, transport, masks: [], url, subUrl, username, password }
+  return {
+    ...{ id, name, enabled: true, audio, onvif, transport, url, subUrl, username, password },
+    ...{ masks: [], cameraEvents: false, outputs: null },
+  }
 }
 
-/** The record after a change. @throws Fault, as `checkedPlace` */
+/** The record after a change. @throws Fault, as `checkedPlace`; `no_onvif` */
 function recordWith(
   record: CameraRecord,
   { password, subUrl, url, username, ...wish }: CameraChange,
   checkHost: BookParts['checkHost'],
 ): CameraRecord {
   const changed = { ...record, ...wish }
+  if (wish.cameraEvents && !record.onvif)
+    throw new Fault(
+      'no_onvif',
+      `${record.name} was added by the address of its stream: its events cannot be heard. Add it over ONVIF.`,
+    )
   if ([password, subUrl, url, username].every((one) => one === undefined)) return changed
   const kept = url === undefined ? record : { subUrl: null, username: null, password: null }
   const wanted = {
@@ -207,8 +239,8 @@ function recordWith(
   const place = checkedPlace(wanted, checkHost)
   const { username: user, password: secret, ...addresses } = place
   const isSameHost = hostOf(place.url) === hostOf(record.url)
-  const onvif = isSameHost ? record.onvif : null
-  return { ...changed, ...addresses, username: user ?? null, password: secret ?? null, onvif }
+  const ofCamera = isSameHost ? {} : { onvif: null, cameraEvents: false, outputs: null }
+  return { ...changed, ...addresses, username: user ?? null, password: secret ?? null, ...ofCamera }
 }
 
 /** Whether nothing changed for which a camera has to be asked anew. */

@@ -3,6 +3,7 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'
 import { durationText } from '#kit/pure/text.ts'
+import type { CameraEventsStatus } from '../camera-events/meaning.ts'
 import type { StreamOpener, StreamPlace } from '../ports.ts'
 import type { Stream } from '../recording/stream.ts'
 
@@ -69,6 +70,8 @@ interface CameraParts {
   onChange(): void
   /** See `StreamListener`. */
   onFlood(fault: Fault | undefined): void
+  /** How listening to its own events goes; null: nobody does. */
+  eventsStatus(): CameraEventsStatus | null
 }
 
 /** The state of a camera as readers see it. Times are epoch milliseconds. */
@@ -109,6 +112,10 @@ export class Camera {
       nextTryAt: this.#retry?.atEpochMs ?? null,
       lastPictureAt: this.#lastPictureAt,
     }
+  }
+
+  eventsStatus(): CameraEventsStatus | null {
+    return this.#parts.eventsStatus()
   }
 
   start(): void {

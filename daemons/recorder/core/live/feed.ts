@@ -31,6 +31,11 @@ export interface StatusFeed<Account> {
    * @param news for whom `isFor` says; who cannot be told is told its type alone, later and once
    */
   tell(news: FeedNews, isFor: (account: Account) => boolean): void
+  /**
+   * Tells what happened once; a reader for whom too much waits is not told.
+   * @param of what an account is told of it; undefined: nothing
+   */
+  happened(of: (account: Account) => object | undefined): void
   close(): void
 }
 
@@ -104,6 +109,12 @@ export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>)
     tell(news, isFor) {
       for (const reader of readers)
         if (isFor(reader.account) && !reader.tell(JSON.stringify(news))) reader.missed.add(news.type)
+    },
+    happened(of) {
+      for (const { account, tell } of readers) {
+        const message = of(account)
+        if (message) tell(JSON.stringify(message))
+      }
     },
     close,
   }

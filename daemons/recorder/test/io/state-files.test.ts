@@ -2,12 +2,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { silentLog } from '#kit/log.ts'
+import type { CameraRecord } from '../../core/cameras/book.ts'
 import { keptAccounts, openCameras, openSite } from '../../io/state-files.ts'
 
-const door = {
+const door: CameraRecord = {
   ...{ id: '0badcafe', name: 'Door', enabled: true, url: 'rtsp://10.0.0.5/one' },
   ...{ subUrl: null, username: 'ann', password: 'se:cret', audio: false, transport: 'udp' as const, onvif: null },
-  masks: [] as [number, number][][],
+  ...{ masks: [], cameraEvents: true },
+  outputs: { probedAt: 1, notes: null, list: [{ id: 'r', kind: 'relay', name: 'Relay 1', driver: 'onvif' }] },
 }
 
 t.test('passwords of cameras are sealed on the disk, and are there again after a restart', async (t) => {

@@ -10,6 +10,8 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { turnOf } from '#kit/test/free-port.ts'
 import type { Owner } from '#kit/test/running-daemon.ts'
 import { ntpQuestion, readNtpAnswer } from '../../wire/ntp.ts'
+import { createPeerEvents, type PeerEvents } from './onvif-events.ts'
+import { envelope, faultText } from './onvif-text.ts'
 
 /** One of its streams, as it is set. */
 export interface PeerProfile {
@@ -59,6 +61,14 @@ export interface PeerTraits {
   ntpPort: number | undefined
   /** Port of a server of RTSP on 127.0.0.1; undefined: nobody is there. */
   rtspPort: number | undefined
+  /** Its relays, whether it refuses to switch them. */
+  relays: PeerRelay[]
+  refusesRelays: boolean
+}
+
+export interface PeerRelay {
+  token: string
+  isOn: boolean
 }
 
 export interface OnvifPeer {
@@ -68,6 +78,8 @@ export interface OnvifPeer {
   /** Operations that it was asked, in order, and those it refused with their login. */
   asked: string[]
   refused: string[]
+  /** What it knows of its own events. */
+  events: PeerEvents
 }
 
 const usual: Omit<PeerTraits, 'host'> = {
@@ -81,6 +93,7 @@ const usual: Omit<PeerTraits, 'host'> = {
   ...{ instead: {}, name: 'Yard camera', answerProbe: undefined, rtspPort: undefined },
   ...{ timeZone: 'UTC0', localMinutes: 0, dateTimeType: 'Manual', isClockStuck: false },
   ...{ ntp: { isFromDhcp: true, servers: [] }, isNtpStuck: false, ntpPort: undefined },
+  ...{ relays: [], refusesRelays: false },
 }
 
 const GROUP = '239.255.255.250'
@@ -91,7 +104,7 @@ export const cameraTurn = (t: Owner): Promise<void> => turnOf(t, 'cameras')
 /** Starts one; everything ends with the test. */
 export async function startOnvifPeer(t: Owner, wish: Partial<PeerTraits> & { host: string }): Promise<OnvifPeer> {
   const traits: PeerTraits = { ...usual, ...wish }
-  const peer: OnvifPeer = { traits, service: '', asked: [], refused: [] }
+  const peer: OnvifPeer = { traits, service: '', asked: [], refused: [], events: createPeerEvents() }
   const relays = new Map<string, number>()
   for (const { token } of traits.profiles) relays.set(token, await startRelay(t, traits))
   const digestNonce = randomBytes(8).toString('hex')
@@ -116,7 +129,8 @@ export async function startOnvifPeer(t: Owner, wish: Partial<PeerTraits> & { hos
       if (traits.signIn === 'digest' || traits.signIn === 'any') return void outgoing.writeHead(401, challenge).end()
       return void outgoing.writeHead(400).end(faultText('ter:NotAuthorized', 'Sender not authorized'))
     }
-    const body = answerTo(name, { text, own, traits, relays })
+    const event = peer.events.answer(name, text, `${own}/onvif/events`)
+    const body = await (event ?? answerTo(name, { text, own, traits, relays }))
     outgoing.writeHead(body.includes('Fault') ? 500 : 200, { 'content-type': 'application/soap+xml' }).end(body)
   }
 
@@ -237,6 +251,8 @@ interface Asking {
 function answerTo(name: string, asking: Asking): string {
   const { traits } = asking
   const of = answers[name]
+  if (name === 'SetRelayOutputState' && traits.refusesRelays)
+    return faultText('ter:RelayToken', 'The relay is bound to a rule of the camera')
   if (!of || (name === 'GetServices' && !traits.knowsServices))
     return faultText('ter:ActionNotSupported', 'Optional Action Not Implemented')
   return envelope(`<x:${name}Response xmlns:x="urn:x">${of(asking)}</x:${name}Response>`)
@@ -278,14 +294,31 @@ const answers: Readonly<Record<string, (asking: Asking) => string>> = {
   GetDeviceInformation: () =>
     '<x:Manufacturer>Peer &amp; Sons</x:Manufacturer><x:Model>PC-1</x:Model><x:FirmwareVersion>1</x:FirmwareVersion>',
   GetServices: ({ own, traits: { media } }) =>
-    media
-      .map((version) => {
-        const space = `http://www.onvif.org/ver${version}0/media/wsdl`
-        return `<x:Service><x:Namespace>${space}</x:Namespace><x:XAddr>${own}/onvif/media${version}</x:XAddr></x:Service>`
+    [
+      ...media.map((version) => [`ver${version}0/media`, `media${version}`]),
+      ['ver10/events', 'events'],
+      ['ver10/deviceIO', 'io'],
+    ]
+      .map(([space, path]) => {
+        const name = `<x:Namespace>http://www.onvif.org/${space}/wsdl</x:Namespace>`
+        return `<x:Service>${name}<x:XAddr>${own}/onvif/${path}</x:XAddr></x:Service>`
       })
       .join(''),
   GetCapabilities: ({ own }) =>
-    `<x:Capabilities><t:Media><t:XAddr>${own}/onvif/media1</t:XAddr></t:Media></x:Capabilities>`,
+    `<x:Capabilities><t:Media><t:XAddr>${own}/onvif/media1</t:XAddr></t:Media><t:Events><t:XAddr>${own}/onvif/events</t:XAddr></t:Events></x:Capabilities>`,
+  GetRelayOutputs: ({ traits }) =>
+    traits.relays
+      .map(
+        ({ token }) =>
+          `<x:RelayOutputs token="${token}"><t:Properties><t:Mode>Bistable</t:Mode></t:Properties></x:RelayOutputs>`,
+      )
+      .join(''),
+  SetRelayOutputState({ text, traits }) {
+    const at = (name: string) => new RegExp(`<${name}(?: [^>]*)?>([^<]*)<`).exec(text)?.[1]
+    const relay = traits.relays.find(({ token }) => token === at('RelayOutputToken'))
+    if (relay && !traits.refusesRelays) relay.isOn = at('LogicalState') === 'active'
+    return ''
+  },
   GetProfiles({ text, traits: { profiles } }) {
     const isSecond = text.includes('ver20/media')
     return profiles
@@ -326,14 +359,4 @@ function instantText(name: string, atMs: number): string {
   const time = `<t:Hour>${at.getUTCHours()}</t:Hour><t:Minute>${at.getUTCMinutes()}</t:Minute><t:Second>${at.getUTCSeconds()}</t:Second>`
   const date = `<t:Year>${at.getUTCFullYear()}</t:Year><t:Month>${at.getUTCMonth() + 1}</t:Month><t:Day>${at.getUTCDate()}</t:Day>`
   return `<t:${name}><t:Time>${time}</t:Time><t:Date>${date}</t:Date></t:${name}>`
-}
-
-function envelope(body: string): string {
-  return `<?xml version="1.0" encoding="UTF-8"?><env:Envelope xmlns:env="http://www.w3.org/2003/05/soap-envelope" xmlns:t="http://www.onvif.org/ver10/schema"><env:Body>${body}</env:Body></env:Envelope>`
-}
-
-function faultText(code: string, reason: string): string {
-  return envelope(
-    `<env:Fault><env:Code><env:Value>env:Sender</env:Value><env:Subcode><env:Value>${code}</env:Value></env:Subcode></env:Code><env:Reason><env:Text xml:lang="en">${reason}</env:Text></env:Reason></env:Fault>`,
-  )
 }

@@ -78,6 +78,7 @@ function camera(name: string, state: Camera['health']['state'], message = ''): C
     recordProfile: null,
     audio: true,
     masked: false,
+    ...{ cameraEvents: false, cameraEventsStatus: null, outputs: [], outputsProbedAt: null, outputsNotes: null },
     transport: 'tcp',
     health,
   }

@@ -36,6 +36,7 @@ function stage() {
     isDiskReady: () => disk.isReady,
     onChange() {},
     onFlood() {},
+    eventsStatus: () => null,
   })
   return { camera, clock, disk, ended, sessions }
 }

@@ -1,0 +1,124 @@
+/** Puts together rules: what they hear of, and what they do. */
+import { parseTarget } from '#kit/net/target.ts'
+import type { Ledger } from '#kit/records/ledger.ts'
+import type { LedgerEntry } from '#kit/records/ledger-entry.ts'
+import type { AssembleContext } from '#kit/run/daemon.ts'
+import { alertAnswerOf } from '../api/rule-answers.ts'
+import type { RecorderConfig } from '../config.ts'
+import { type AccountRecord, maySee } from '../core/access/accounts.ts'
+import type { CameraEvent } from '../core/camera-events/camera-events.ts'
+import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
+import type { Writes } from '../core/clocks/writes.ts'
+import type { StatusFeed } from '../core/live/feed.ts'
+import type { Outputs } from '../core/outputs/outputs.ts'
+import { createActor, type Moves, type Talker } from '../core/rules/actions.ts'
+import { checkRule } from '../core/rules/check.ts'
+import { createLanes } from '../core/rules/lanes.ts'
+import { createRuleBook, type RuleBook } from '../core/rules/rule-book.ts'
+import { type Alert, createRules, type Rules } from '../core/rules/rules.ts'
+import type { DetectionSource } from '../core/rules/triggers.ts'
+import type { PreservedStretch } from '../core/storage/storage-book.ts'
+import type { HappenedStore } from '../io/happened-store.ts'
+import { openRules } from '../io/reacting-files.ts'
+import { createWebhookPoster } from '../io/rule-webhooks.ts'
+import { newId } from '../io/state-files.ts'
+
+/** What rules reach for; what is left out this recorder does not have. */
+export interface RulingWorld {
+  ledger: Pick<Ledger, 'onTold'>
+  writes: Pick<Writes, 'add'>
+  cameras(): CameraBook
+  feed: Pick<StatusFeed<AccountRecord>, 'happened'>
+  hasAccount(id: string): boolean
+  preserve(wish: Omit<PreservedStretch, 'id'>): Promise<unknown>
+  /** IANA name. */
+  zone(): string
+  detections?: DetectionSource
+  moves?: Moves
+  talker?: Talker
+}
+
+interface RulingParts extends RulingWorld {
+  outputs: Outputs
+  happened: Pick<HappenedStore, 'putAlert'>
+  /** Of all cameras. */
+  cameraIds(): readonly string[]
+}
+
+export interface Ruling {
+  book: RuleBook
+  rules: Rules
+  /** A camera claims something. */
+  claimed(event: CameraEvent): void
+}
+
+export async function rulingOf(
+  { clock, config, log, stateFolder }: AssembleContext<RecorderConfig>,
+  parts: RulingParts,
+): Promise<Ruling> {
+  const { cameras, feed, happened, ledger, moves, outputs, preserve, talker, writes, zone } = parts
+  const bounds = config.rules
+  const cameraOf = (id: string) => recordOf(cameras(), ({ id: own }) => own === id)
+  const nameOf = (id: string) => cameraOf(id)?.name ?? id
+  const world = { cameraOf, moves, talker, hasAccount: parts.hasAccount, checkTarget: parseTarget }
+  const book = createRuleBook({
+    ...{ clock, newId, most: bounds.max, onChange: () => rules.changed() },
+    ...(await openRules(stateFolder, log)),
+    check: (rule, all) => checkRule(world, rule, all),
+  })
+  const webhooks = createWebhookPoster({ clock, limits: { timeoutMs: bounds.webhook_timeout_ms } })
+  const rules: Rules = createRules({
+    ...{ clock, book, newId, zone, cameras: parts.cameraIds },
+    lanes: createLanes({ perTarget: bounds.waiting, inAll: bounds.total_waiting }),
+    act: createActor({
+      ...{ clock, cameraOf, nameOf, outputs, webhooks, moves, talker, preserve, writes, book: () => book },
+    }),
+    keep: (alert) => happened.putAlert(alert),
+    onAlert(alert) {
+      feed.happened((account) => {
+        if (!isShown(alert, account)) return undefined
+        const sees = (camera: string) => maySee(account, camera)
+        return { type: 'alert', alert: alertAnswerOf(alert, { accountId: account.id, sees, nameOf }) }
+      })
+    },
+  })
+  ledger.onTold((entry, event) => {
+    if (event === 'opened') tellFault(rules, entry, recordOf(cameras(), ({ name }) => isAt(entry, name))?.id ?? null)
+  })
+  parts.detections?.onEvent((event, phase) => rules.detected(event, phase))
+  return { book, rules, claimed: (event) => claimed(rules, event) }
+}
+
+function recordOf(cameras: CameraBook, isIt: (record: CameraRecord) => boolean): CameraRecord | undefined {
+  return cameras.list().find(({ record }) => isIt(record))?.record
+}
+
+/** As GET /api/alerts shows it. */
+function isShown({ camera, results }: Alert, account: AccountRecord): boolean {
+  if (account.cameras === 'all') return true
+  if (camera !== null) return maySee(account, camera)
+  const others = results.flatMap((one) => (one.camera === null ? [] : [one.camera]))
+  return others.length > 0 && others.every((one) => maySee(account, one))
+}
+
+function isAt({ where }: LedgerEntry, name: string): boolean {
+  return where === name || where.startsWith(`${name}, `)
+}
+
+function tellFault(rules: Rules, entry: LedgerEntry, camera: string | null): void {
+  const { lastAt: at, sentence, severity, what, where } = entry
+  const facts = { fault: { code: what, where, severity, message: sentence } }
+  rules.happened({ type: 'fault', at, camera, sentence, by: null, facts }, ({ trigger }) => {
+    const codes = trigger.type === 'fault' ? trigger.codes : []
+    return codes.length === 0 ? severity === 'fault' : codes.includes(what)
+  })
+}
+
+function claimed(rules: Rules, { at, camera, kind, phase, summary: sentence, topic }: CameraEvent): void {
+  if (phase === 'end') return
+  const facts = { cameraEvent: { kind, topic, phase } }
+  rules.happened({ type: 'camera_event', at, camera, sentence, by: null, facts }, ({ trigger }) => {
+    const kinds = trigger.type === 'camera_event' ? trigger.kinds : []
+    return kinds.length === 0 || kinds.includes(kind)
+  })
+}

@@ -1,0 +1,194 @@
+/** What cameras say of themselves: who is listened to, what lasts now, and what was told, within bounds. */
+import type { Clock } from '#kit/clock.ts'
+import type { CameraNotice } from '../../wire/onvif-events.ts'
+import type { OnvifClient } from '../cameras/adopt.ts'
+import type { CameraRecord } from '../cameras/book.ts'
+import { type Listener, type ListenerLimits, startListener } from './listener.ts'
+import {
+  type CameraClaim,
+  type CameraEventKind,
+  type CameraEventPhase,
+  type CameraEventsStatus,
+  meaningOf,
+  summaryOf,
+} from './meaning.ts'
+
+/** One event as it is kept. */
+export interface CameraEvent {
+  camera: string
+  kind: CameraEventKind
+  phase: CameraEventPhase
+  topic: string
+  /** When it was told, by this machine's clock: those of cameras are wrong. Epoch ms. */
+  at: number
+  summary: string
+}
+
+interface CameraEventsParts {
+  clock: Clock
+  onvif: OnvifClient
+  limits: CameraEventLimits
+  /** An event came. */
+  onEvent(event: CameraEvent): void
+  /** More came than is taken; true: from now on, false: no longer. */
+  onFlood(camera: CameraRecord, isFlooding: boolean): void
+  /** The status of a camera is another. */
+  onChange(): void
+}
+
+/** Bounds, by the names of their settings. */
+interface CameraEventLimits extends ListenerLimits {
+  /** Events of one camera in a minute; further ones are left out. */
+  perMinute: number
+}
+
+export interface CameraEvents {
+  /** These cameras are there now. */
+  keep(cameras: readonly CameraRecord[]): void
+  /** Null: the camera is not listened to. */
+  status(camera: string): CameraEventsStatus | null
+  /** Begins to listen to those that are kept. */
+  start(): void
+  /** Resolves once every camera was told, or does not answer. */
+  stop(): Promise<void>
+}
+
+/** What may last of one camera at once. */
+const MOST_ACTIVE = 64
+const MINUTE_MS = 60_000
+
+interface Ear {
+  camera: CameraRecord
+  listener: Listener
+  active: Map<string, CameraClaim>
+  /** What lasted when the subscription before was lost, and was not told again yet. */
+  doubtful: Set<string>
+  lastEventAt: number | null
+  minute: { beganMs: number; count: number; isFlooding: boolean }
+}
+
+export function createCameraEvents(parts: CameraEventsParts): CameraEvents {
+  const { clock, limits, onChange, onvif } = parts
+  const ears = new Map<string, Ear>()
+  let wanted: readonly CameraRecord[] = []
+  let isStarted = false
+
+  function listenTo(camera: CameraRecord, service: string): void {
+    const ear: Ear = {
+      ...{ camera, active: new Map(), doubtful: new Set(), lastEventAt: null },
+      minute: { beganMs: clock.monotonicMs(), count: 0, isFlooding: false },
+      listener: startListener({
+        ...{ clock, limits, onvif, service },
+        login: { username: camera.username ?? '', password: camera.password ?? '' },
+        onNotices: (notices, isFirst) => take(parts, ear, notices, isFirst),
+        onChange() {
+          // Another subscription says anew what lasts.
+          if (ears.get(camera.id)?.listener.state() === 'failing') ear.doubtful = new Set(ear.active.keys())
+          onChange()
+        },
+      }),
+    }
+    ears.set(camera.id, ear)
+  }
+
+  function fit(): void {
+    const now = new Map(wanted.flatMap((one) => (serviceOf(one) === undefined ? [] : [[one.id, one]])))
+    for (const [id, { camera, listener }] of ears) {
+      const next = now.get(id)
+      if (next && isSame(next, camera)) continue
+      ears.delete(id)
+      void listener.stop()
+    }
+    for (const [id, camera] of now) {
+      const known = ears.get(id)
+      const service = serviceOf(camera)
+      if (known) known.camera = camera
+      else if (service !== undefined) listenTo(camera, service)
+    }
+    onChange()
+  }
+
+  return {
+    keep(cameras) {
+      wanted = cameras
+      if (isStarted) fit()
+    },
+    status(camera) {
+      const ear = ears.get(camera)
+      const state = ear?.listener.state()
+      if (!ear || state === undefined || state === 'off') return null
+      const active = [...new Set(Array.from(ear.active.values(), ({ kind }) => kind))].sort()
+      return { state, reason: ear.listener.reason(), lastEventAt: ear.lastEventAt, active }
+    },
+    start() {
+      isStarted = true
+      fit()
+    },
+    async stop() {
+      isStarted = false
+      const all = [...ears.values()]
+      ears.clear()
+      await Promise.all(all.map(({ listener }) => listener.stop()))
+    },
+  }
+}
+
+/** Where a camera is listened to; undefined: it is not. */
+function serviceOf({ cameraEvents, enabled, onvif }: CameraRecord): string | undefined {
+  return enabled && cameraEvents ? onvif?.service : undefined
+}
+
+function isSame(one: CameraRecord, other: CameraRecord): boolean {
+  const keys = ['username', 'password'] as const
+  return one.onvif?.service === other.onvif?.service && keys.every((key) => one[key] === other[key])
+}
+
+/** @param isFirst they say how everything stands */
+function take(parts: CameraEventsParts, ear: Ear, notices: readonly CameraNotice[], isFirst: boolean): void {
+  for (const notice of notices) {
+    const claim = meaningOf(notice)
+    const phase = claim && phaseOf(ear, claim)
+    if (claim && phase) tell(parts, ear, claim, phase)
+  }
+  if (isFirst) return
+  for (const key of ear.doubtful) {
+    const claim = ear.active.get(key)
+    ear.active.delete(key)
+    if (claim) tell(parts, ear, claim, 'end')
+  }
+  ear.doubtful.clear()
+}
+
+/** @returns undefined where nothing is new */
+function phaseOf({ active, doubtful }: Ear, claim: CameraClaim): CameraEventPhase | undefined {
+  if (claim.isActive === undefined) return 'pulse'
+  doubtful.delete(claim.key)
+  const wasActive = active.has(claim.key)
+  if (!claim.isActive) {
+    active.delete(claim.key)
+    return wasActive ? 'end' : undefined
+  }
+  if (wasActive || active.size >= MOST_ACTIVE) return undefined
+  active.set(claim.key, claim)
+  return 'begin'
+}
+
+function tell(parts: CameraEventsParts, ear: Ear, claim: CameraClaim, phase: CameraEventPhase): void {
+  const { clock, limits, onChange, onEvent, onFlood } = parts
+  const { camera, minute } = ear
+  const nowMs = clock.monotonicMs()
+  if (nowMs - minute.beganMs >= MINUTE_MS) {
+    if (minute.isFlooding && minute.count <= limits.perMinute) onFlood(camera, false)
+    ear.minute = { beganMs: nowMs, count: 0, isFlooding: minute.isFlooding && minute.count > limits.perMinute }
+  }
+  ear.minute.count++
+  if (ear.minute.count > limits.perMinute) {
+    if (!ear.minute.isFlooding) onFlood(camera, true)
+    ear.minute.isFlooding = true
+    return
+  }
+  ear.lastEventAt = clock.epochMs()
+  const { kind, topic } = claim
+  onEvent({ camera: camera.id, kind, phase, topic, at: ear.lastEventAt, summary: summaryOf(claim, phase) })
+  onChange()
+}

@@ -1,0 +1,181 @@
+/** Doing what rules say: each kind of action, what it needs of the world, and what came of it. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
+import type { CameraRecord } from '../cameras/book.ts'
+import type { Writes } from '../clocks/writes.ts'
+import type { Outputs } from '../outputs/outputs.ts'
+import type { PreservedStretch } from '../storage/storage-book.ts'
+import type { Action, Region, Rule } from './rule.ts'
+import type { RuleBook } from './rule-book.ts'
+import type { Occurrence } from './triggers.ts'
+
+/** Moves cameras. Who is named in `by` stands in their writes. */
+export interface Moves {
+  /** Why a camera cannot go to a preset; null: it can. */
+  presetTrouble(camera: string, preset: string): string | null
+  /** Why a camera cannot look at what another one sees; null: it can. */
+  aimTrouble(camera: string): string | null
+  recall(camera: string, preset: string, by: MoveOrder): Promise<void>
+  /** @param target what a camera sees, as fractions of its picture; `zoom` null: as it is */
+  aim(camera: string, target: AimTarget, by: MoveOrder): Promise<void>
+}
+
+/** Who moves a camera. */
+export interface MoveOrder {
+  performedBy: string | null
+  rule: string
+}
+
+export interface AimTarget {
+  camera: string
+  region: Region
+  zoom: number | null
+}
+
+/** Speaks through cameras. */
+export interface Talker {
+  /** Why a message cannot be spoken there; null: it can. */
+  trouble(camera: string, message: string): string | null
+  say(camera: string, wish: { message: string; repeat: number }, by: MoveOrder): Promise<void>
+}
+
+/** One POST to a target. */
+export interface WebhookPoster {
+  /** Tries twice. @throws Fault `webhook_failed` with what the target did */
+  post(url: string, body: string, secret: string | null): Promise<void>
+}
+
+export interface ActionParts {
+  clock: Clock
+  cameraOf(id: string): CameraRecord | undefined
+  nameOf(id: string): string
+  outputs: Pick<Outputs, 'switch'>
+  webhooks: WebhookPoster
+  /** Undefined: this recorder moves no cameras. */
+  moves: Moves | undefined
+  /** Undefined: it speaks through none. */
+  talker: Talker | undefined
+  preserve(wish: Omit<PreservedStretch, 'id'>): Promise<unknown>
+  book(): RuleBook
+  writes: Pick<Writes, 'add'>
+}
+
+/** Does one action. @returns what was done, as a sentence. @throws Fault that says why not */
+export type Actor = (rule: Rule, action: Action, occurrence: Occurrence) => Promise<string>
+
+export function createActor(parts: ActionParts): Actor {
+  const goBack = createReturns(parts)
+
+  return async (rule, action, occurrence) => {
+    const by = { performedBy: occurrence.by, rule: rule.name }
+    switch (action.type) {
+      case 'notify':
+        return 'Shown on open pages.'
+      case 'webhook':
+        await parts.webhooks.post(action.url, JSON.stringify(bodyOf(rule, occurrence, parts)), action.secret)
+        return 'Taken.'
+      case 'output': {
+        const { outputId: output, seconds, state } = action
+        await parts.outputs.switch(cameraOf(parts, action.cameraId), { output, seconds, state }, by)
+        return state === 'pulse' ? `On for ${durationText(seconds * 1000)}.` : `Switched ${state}.`
+      }
+      case 'ptz_preset':
+        await able(parts.moves, 'moves no cameras').recall(action.cameraId, action.preset, by)
+        goBack(action, rule)
+        return 'Moved to its preset.'
+      case 'ptz_aim':
+        await able(parts.moves, 'moves no cameras').aim(action.cameraId, aimOf(occurrence, action.zoom), by)
+        goBack(action, rule)
+        return 'Looks at it.'
+      case 'talk_message': {
+        const { cameraId, messageId: message, repeat } = action
+        await able(parts.talker, 'speaks through no cameras').say(cameraId, { message, repeat }, by)
+        return 'Spoken.'
+      }
+      case 'preserve':
+        return await preserve(parts, rule, action, occurrence)
+      case 'arm': {
+        const names = await parts.book().arm(action.ruleIds, action.armed, action.minutes)
+        const how = action.armed ? 'Armed' : 'Disarmed'
+        const long = action.minutes === 0 ? '' : ` for ${durationText(action.minutes * 60_000)}`
+        return `${how}${long}: ${names.join(', ') || 'none is there any more'}.`
+      }
+    }
+  }
+}
+
+/** Where an action goes: those of one target wait for each other. */
+export function targetOf(action: Action): string {
+  if (action.type === 'webhook') return `webhook ${URL.parse(action.url)?.origin ?? ''}`
+  if (action.type === 'ptz_preset' || action.type === 'ptz_aim') return `ptz ${action.cameraId}`
+  if (action.type === 'output' || action.type === 'talk_message') return `${action.type} ${action.cameraId}`
+  return 'recorder'
+}
+
+function cameraOf(parts: ActionParts, id: string): CameraRecord {
+  const camera = parts.cameraOf(id)
+  if (!camera) throw new Fault('unknown_camera', 'The camera is gone.')
+  return camera
+}
+
+function able<Port>(port: Port | undefined, lack: string): Port {
+  if (port === undefined) throw new Fault('bad_rule', `This recorder ${lack}.`)
+  return port
+}
+
+function aimOf({ camera, region }: Occurrence, zoom: number | null): AimTarget {
+  if (camera === null || !region) throw new Fault('bad_rule', 'What happened has no place in a picture to look at.')
+  return { camera, region, zoom }
+}
+
+async function preserve(
+  { nameOf, preserve: keep }: ActionParts,
+  { cameraIds, name }: Rule,
+  { afterSeconds, beforeSeconds }: Extract<Action, { type: 'preserve' }>,
+  { at, camera }: Occurrence,
+): Promise<string> {
+  const cameras = camera === null ? cameraIds : [camera]
+  if (cameras.length === 0) throw new Fault('bad_rule', 'What happened is at no camera. Name cameras in the rule.')
+  const [from, to] = [at - beforeSeconds * 1000, at + afterSeconds * 1000]
+  for (const one of cameras)
+    await keep({ camera: one, from, to, note: `Rule ${name}`.slice(0, 200), by: `rule ${name}`, at })
+  return `Preserved ${durationText(to - from)} of ${cameras.map(nameOf).join(', ')}.`
+}
+
+/** What a webhook is told. @source interface document 3, A, Events 1 */
+function bodyOf({ id, name }: Rule, occurrence: Occurrence, { nameOf }: ActionParts) {
+  const { at, by, camera, facts, region, sentence, type } = occurrence
+  return {
+    ...{ rule: name, ruleId: id, triggerType: type, at, summary: sentence },
+    ...(camera !== null && { cameraId: camera, cameraName: nameOf(camera) }),
+    ...(by !== null && { pressedBy: by }),
+    ...(region && { region }),
+    ...facts,
+  }
+}
+
+/** Has cameras go back after a while; who is moved by a rule again goes back after that. */
+function createReturns({ clock, moves, writes }: ActionParts) {
+  const returning = new Map<string, Timer>()
+
+  async function goBack(camera: string, preset: string, rule: string): Promise<void> {
+    returning.delete(camera)
+    const detail: Record<string, string> = { preset, rule }
+    try {
+      await moves?.recall(camera, preset, { performedBy: null, rule })
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      detail.error = error.message
+    }
+    await writes.add({ camera, operation: 'ptz_return', performedBy: null, detail })
+  }
+
+  return ({ cameraId, returnAfterSeconds, returnPreset }: Extract<Action, { returnPreset: unknown }>, rule: Rule) => {
+    returning.get(cameraId)?.cancel()
+    returning.delete(cameraId)
+    if (returnPreset === null) return
+    const timer = clock.after(returnAfterSeconds * 1000, () => void goBack(cameraId, returnPreset, rule.name))
+    returning.set(cameraId, timer)
+  }
+}

@@ -1,0 +1,159 @@
+/** Rules at work: what happened is held against each of them, and what one does runs beside everything else. */
+import type { Clock } from '#kit/clock.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
+import type { Actor } from './actions.ts'
+import { targetOf } from './actions.ts'
+import type { Lanes } from './lanes.ts'
+import { type Action, isArmed, type Rule } from './rule.ts'
+import type { RuleBook } from './rule-book.ts'
+import { isWithin } from './schedule.ts'
+import { createPresence, type DetectedEvent, fitsThing, isAbout, type Occurrence, occurrenceOf } from './triggers.ts'
+
+export const resultStates = ['waiting', 'done', 'failed'] as const
+
+/** What came of one action. */
+export interface ActionResult {
+  type: Action['type']
+  /** Of the camera that it has to do with; null: none. */
+  camera: string | null
+  state: (typeof resultStates)[number]
+  sentence: string | null
+}
+
+/** What a rule did. */
+export interface Alert {
+  id: string
+  at: number
+  rule: string
+  ruleId: string
+  triggerType: Occurrence['type']
+  /** At which camera it happened; null: at none. */
+  camera: string | null
+  sentence: string
+  /** Who pressed the button; null: nobody. */
+  by: string | null
+  /** Ids of accounts that are told, empty: all who may see it; null: nobody. */
+  notified: readonly string[] | null
+  /** In the order of the actions. */
+  results: ActionResult[]
+}
+
+interface RulesParts {
+  clock: Clock
+  book: RuleBook
+  lanes: Lanes
+  act: Actor
+  /** IANA name of the recorder's zone. */
+  zone(): string
+  cameras(): readonly string[]
+  newId(): string
+  /** Keeps it: once when it begins, and once more when all its actions are over. */
+  keep(alert: Alert): void
+  /** A rule begins to do what it does. */
+  onAlert(alert: Alert): void
+}
+
+export interface Rules {
+  /** Whether a rule would run now. */
+  isActive(rule: Rule): boolean
+  /** @param isFor of rules of that kind, beside cameras: whether they wait for it */
+  happened(occurrence: Occurrence, isFor: (rule: Rule) => boolean): void
+  detected(event: DetectedEvent, phase: 'begin' | 'end'): void
+  /** @throws Fault `unknown_rule`, `rule_off` */
+  press(id: string, by: string): Alert
+  /** Rules or cameras are others now. */
+  changed(): void
+  stop(): void
+}
+
+export function createRules(parts: RulesParts): Rules {
+  const { book, clock, zone } = parts
+  /** Monotonic instants of the last time, by rule and camera. */
+  const ranMs = new Map<string, number>()
+  const presence = createPresence({ clock, rules: book.list, cameras: parts.cameras, onOccurrence: fire })
+
+  function isActive(rule: Rule): boolean {
+    const nowAt = clock.epochMs()
+    return isArmed(rule, nowAt) && (rule.schedule === null || isWithin(rule.schedule, nowAt, zone()))
+  }
+
+  function isRested(rule: Rule, camera: string | null): boolean {
+    const key = `${rule.id} ${camera}`
+    const nowMs = clock.monotonicMs()
+    const beforeMs = ranMs.get(key)
+    if (beforeMs !== undefined && nowMs - beforeMs < rule.cooldownSeconds * 1000) return false
+    ranMs.set(key, nowMs)
+    return true
+  }
+
+  function fire(rule: Rule, occurrence: Occurrence): void {
+    if (isActive(rule) && isRested(rule, occurrence.camera)) carryOut(parts, rule, occurrence)
+  }
+
+  function happened(occurrence: Occurrence, isFor: (rule: Rule) => boolean): void {
+    for (const rule of book.list())
+      if (rule.trigger.type === occurrence.type && isAbout(rule, occurrence.camera) && isFor(rule))
+        fire(rule, occurrence)
+  }
+
+  return {
+    isActive,
+    happened,
+    detected(event, phase) {
+      happened(occurrenceOf(event, phase, clock.epochMs()), (rule) => fitsThing(rule, event))
+      presence.happened(event, phase)
+    },
+    press(id, by) {
+      const rule = book.require(id)
+      if (rule.trigger.type !== 'button')
+        throw new Fault('unknown_rule', 'There is no button with this id. GET /api/action-buttons lists them.')
+      if (!isActive(rule))
+        throw new Fault('rule_off', `${rule.name} does nothing now: it is disarmed, or it is not its time.`)
+      const sentence = `${by} pressed the button.`
+      return carryOut(parts, rule, { type: 'button', at: clock.epochMs(), camera: null, sentence, by, facts: {} })
+    },
+    changed() {
+      const ids = new Set(book.list().map((rule) => rule.id))
+      for (const key of ranMs.keys()) if (!ids.has(key.split(' ')[0] ?? '')) ranMs.delete(key)
+      presence.changed()
+    },
+    stop: () => presence.stop(),
+  }
+}
+
+/** Begins every action, in order; one that waits for its target holds up no other. */
+function carryOut(parts: RulesParts, rule: Rule, occurrence: Occurrence): Alert {
+  const { at, by, camera, sentence, type } = occurrence
+  const alert: Alert = {
+    ...{ id: parts.newId(), at, rule: rule.name, ruleId: rule.id, triggerType: type, camera, sentence, by },
+    notified: notifiedBy(rule),
+    results: rule.actions.map((action) => ({
+      ...{ type: action.type, camera: 'cameraId' in action ? action.cameraId : null },
+      ...{ state: 'waiting', sentence: null },
+    })),
+  }
+  parts.keep(alert)
+  parts.onAlert(alert)
+
+  /** Never rejects: a failure is a result too. */
+  async function settle(result: ActionResult | undefined, action: Action): Promise<void> {
+    if (!result) return
+    try {
+      result.sentence = await parts.lanes.run(targetOf(action), () => parts.act(rule, action, occurrence))
+      result.state = 'done'
+    } catch (error) {
+      result.sentence = faultOf(error, 'action_failed', 'It failed.').message
+      result.state = 'failed'
+    }
+  }
+
+  const all = rule.actions.map((action, at) => settle(alert.results[at], action))
+  void Promise.all(all).then(() => parts.keep(alert))
+  return alert
+}
+
+function notifiedBy({ actions }: Rule): readonly string[] | null {
+  const told = actions.filter((action) => action.type === 'notify')
+  if (told.length === 0) return null
+  return told.some(({ userIds }) => userIds.length === 0) ? [] : [...new Set(told.flatMap(({ userIds }) => userIds))]
+}

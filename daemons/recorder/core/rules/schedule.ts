@@ -1,0 +1,42 @@
+/** When a rule counts: on which days of the week, and from when to when, by the recorder's zone. */
+
+/** Interface document 3, A, Patrol: the same form. Day 0 is Sunday. */
+export interface Schedule {
+  readonly days: readonly number[]
+  /** HH:MM. */
+  readonly from: string
+  /** HH:MM; one before `from` is on the next day, the same one a day later. */
+  readonly to: string
+}
+
+const DAY_MINUTES = 1440
+
+/** @param zone IANA name */
+export function isWithin({ days, from, to }: Schedule, atMs: number, zone: string): boolean {
+  const { day, minute } = localOf(atMs, zone)
+  const [begin, end] = [minuteOf(from), minuteOf(to)]
+  // What goes on after midnight belongs to the day on which it began.
+  const isOfToday = minute >= begin && (end <= begin || minute < end)
+  const isOfYesterday = end <= begin && minute < end
+  return (isOfToday && days.includes(day)) || (isOfYesterday && days.includes((day + 6) % 7))
+}
+
+function minuteOf(text: string): number {
+  const [hours = 0, minutes = 0] = text.split(':').map(Number)
+  return (60 * hours + minutes) % DAY_MINUTES
+}
+
+const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+function localOf(atMs: number, zone: string): { day: number; minute: number } {
+  let format = formats.get(zone)
+  if (!format) {
+    const parts = { weekday: 'short', hour: '2-digit', minute: '2-digit' } as const
+    format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, hourCycle: 'h23', ...parts })
+    formats.clear()
+    formats.set(zone, format)
+  }
+  const said = Object.fromEntries(format.formatToParts(atMs).map(({ type, value }) => [type, value]))
+  return { day: DAYS.indexOf(said.weekday ?? ''), minute: 60 * Number(said.hour) + Number(said.minute) }
+}

@@ -1,0 +1,333 @@
+/** Rules at work, with everything that they reach for played. */
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import type { CameraRecord } from '../../../core/cameras/book.ts'
+import { createActor } from '../../../core/rules/actions.ts'
+import { checkRule } from '../../../core/rules/check.ts'
+import { createLanes } from '../../../core/rules/lanes.ts'
+import { type Action, type Rule, reachOf, type Trigger } from '../../../core/rules/rule.ts'
+import { createRuleBook, type RuleWish } from '../../../core/rules/rule-book.ts'
+import { type Alert, createRules } from '../../../core/rules/rules.ts'
+import { isWithin } from '../../../core/rules/schedule.ts'
+import type { DetectedEvent } from '../../../core/rules/triggers.ts'
+
+const outputs = { probedAt: 1, notes: null, list: [{ id: 'r1', kind: 'siren', name: 'Siren', driver: 'onvif' }] }
+const cameraOf = (id: string) =>
+  ['yard', 'door'].includes(id) ? ({ id, name: id.toUpperCase(), outputs } as unknown as CameraRecord) : undefined
+
+const hook = (url: string, secret: string | null = null): Action => ({ type: 'webhook', url, secret })
+const notify: Action = { type: 'notify', userIds: ['ann'], channels: ['page'] }
+const wish = (trigger: Trigger, actions: Action[], more: Partial<RuleWish> = {}): RuleWish => ({
+  ...{ name: 'Night', trigger, actions, cameraIds: [], labels: [], groups: [], schedule: null, cooldownSeconds: 0 },
+  ...{ armed: true, ...more },
+})
+const seen = (id: string, more: Partial<DetectedEvent> = {}): DetectedEvent => ({
+  ...{ id, cameraId: 'yard', label: 'person', group: 'person', at: 5, region: [0.1, 0.2, 0.3, 0.4] },
+  ...more,
+})
+
+function stage() {
+  const clock = fakeClock()
+  const done: string[] = []
+  const posted: { url: string; body: Record<string, unknown>; secret: string | null }[] = []
+  const alerts: Alert[] = []
+  const hanging = new Map<string, PromiseWithResolvers<void>>()
+  const kept: unknown[] = []
+  const writes: unknown[] = []
+  const disk: { rules: readonly Rule[] } = { rules: [] }
+  const trouble = { aim: null as string | null }
+  let ids = 0
+  const newId = () => `n${++ids}`
+  const moves = {
+    presetTrouble: (_: string, preset: string) => (preset === 'gone' ? 'there is no preset gone.' : null),
+    aimTrouble: () => trouble.aim,
+    recall: async (camera: string, preset: string) => void done.push(`${camera} to ${preset}`),
+    aim: async (camera: string, { region, zoom }: { region: readonly number[]; zoom: number | null }) =>
+      void done.push(`${camera} at ${region.join(' ')} zoom ${zoom}`),
+  }
+  const talker = {
+    trouble: (camera: string) => (camera === 'door' ? 'DOOR cannot speak.' : null),
+    say: async (camera: string, { message, repeat }: { message: string; repeat: number }) =>
+      void done.push(`${camera} says ${message} ${repeat}`),
+  }
+  const world = {
+    ...{ cameraOf, moves, talker, hasAccount: (id: string) => id === 'ann' },
+    checkTarget(url: string) {
+      if (!url.startsWith('http')) throw new Fault('bad_target', 'no address')
+    },
+  }
+  const book = createRuleBook({
+    ...{ clock, rules: [], newId, most: 5, onChange: () => rules.changed() },
+    check: (rule, all) => checkRule(world, rule, all),
+    async save(next) {
+      disk.rules = next
+    },
+  })
+  const act = createActor({
+    ...{ clock, cameraOf, nameOf: (id) => cameraOf(id)?.name ?? id, moves, talker, book: () => book },
+    outputs: {
+      async switch(camera, { output, seconds, state }, by) {
+        done.push(`${camera.id} ${output} ${state} ${seconds} by ${by.performedBy ?? 'nobody'} for ${by.rule}`)
+        if (output === 'bad') throw new Fault('onvif_failed', 'The camera answered with a fault.')
+        return { ...outputs.list[0], on: true, until: null } as never
+      },
+    },
+    webhooks: {
+      async post(url, body, secret) {
+        await hanging.get(new URL(url).host)?.promise
+        posted.push({ url, body: JSON.parse(body), secret })
+      },
+    },
+    preserve: async (stretch) => void kept.push(stretch),
+    writes: { add: async (write) => void writes.push(write) },
+  })
+  const rules = createRules({
+    ...{ clock, book, act, newId, zone: () => 'UTC', cameras: () => ['yard', 'door'] },
+    lanes: createLanes({ perTarget: 3, inAll: 20 }),
+    keep: () => {},
+    onAlert: (alert) => void alerts.push(alert),
+  })
+  const settle = async () => {
+    for (let at = 0; at < 60; at++) await Promise.resolve()
+  }
+  async function pass(ms: number) {
+    clock.advance(ms)
+    await settle()
+  }
+  const of = (type: Alert['triggerType']) => alerts.filter(({ triggerType }) => triggerType === type)
+  return { alerts, book, clock, disk, done, hanging, kept, of, pass, posted, rules, settle, trouble, writes }
+}
+
+t.test('3A.Events.1 a detection begins and departs, and its webhook says who, what and where', async (t) => {
+  const { alerts, book, posted, rules, settle } = stage()
+  await book.add(
+    wish({ type: 'detection' }, [hook('http://one/x', 'key')], { groups: ['person'], cameraIds: ['yard'] }),
+  )
+  await book.add(wish({ type: 'departure' }, [notify], { labels: ['cat'] }))
+  const identity = { name: 'Ann', method: 'face' } as const
+  rules.detected(seen('1', { identity, plate: { text: 'AB 1', state: 'known' } }), 'begin')
+  rules.detected(seen('2', { cameraId: 'door' }), 'begin')
+  rules.detected(seen('3', { label: 'cat', group: 'animal' }), 'begin')
+  rules.detected(seen('1'), 'end')
+  rules.detected(seen('3', { label: 'cat', group: 'animal' }), 'end')
+  await settle()
+  t.match(posted, [
+    {
+      secret: 'key',
+      body: {
+        ...{ rule: 'Night', ruleId: String, triggerType: 'detection', cameraId: 'yard', cameraName: 'YARD' },
+        ...{ region: [0.1, 0.2, 0.3, 0.4], identity, plate: { text: 'AB 1', state: 'known' } },
+        event: { id: '1', label: 'person', group: 'person', at: 5 },
+      },
+    },
+  ])
+  t.match(alerts, [
+    { triggerType: 'detection', notified: null, results: [{ state: 'done', sentence: 'Taken.' }] },
+    { triggerType: 'departure', notified: ['ann'], sentence: 'Gone: cat.' },
+  ])
+})
+
+t.test('3A.Events.1 occupancy and absence are told once, when it was so for long enough', async (t) => {
+  const { book, of, pass, rules } = stage()
+  const yard = { cameraIds: ['yard'] }
+  await book.add(wish({ type: 'occupancy', count: 2, seconds: 10 }, [notify], yard))
+  await book.add(wish({ type: 'absence', seconds: 60 }, [notify], yard))
+  await pass(59_999)
+  t.equal(of('absence').length, 0)
+  await pass(60_001)
+  t.equal(of('absence').length, 1, 'and not again while nobody comes')
+  rules.detected(seen('1'), 'begin')
+  rules.detected(seen('2'), 'begin')
+  await pass(9000)
+  rules.detected(seen('2'), 'end')
+  await pass(5000)
+  t.equal(of('occupancy').length, 0, 'two were there for 9 s only')
+  rules.detected(seen('3'), 'begin')
+  await pass(30_000)
+  t.match(of('occupancy'), [{ camera: 'yard', sentence: '2 things there for 10 s: anything.' }])
+  rules.detected(seen('1'), 'end')
+  rules.detected(seen('3'), 'end')
+  await pass(60_000)
+  t.equal(of('absence').length, 2, 'somebody was there meanwhile')
+  rules.stop()
+})
+
+t.test('3A.Events.1 a fault of the recorder and a claim of a camera are told to who waits for them', async (t) => {
+  const { book, of, rules, settle } = stage()
+  await book.add(wish({ type: 'fault', codes: [] }, [notify]))
+  await book.add(wish({ type: 'camera_event', kinds: ['line'] }, [notify], { cooldownSeconds: 60 }))
+  const claim = { type: 'camera_event', at: 1, camera: 'yard', sentence: 'x', by: null, facts: {} } as const
+  rules.happened({ ...claim, type: 'fault', camera: null }, () => true)
+  rules.happened(claim, ({ trigger }) => trigger.type === 'camera_event' && trigger.kinds.includes('motion'))
+  for (let at = 0; at < 2; at++) rules.happened(claim, () => true)
+  rules.happened({ ...claim, camera: 'door' }, () => true)
+  await settle()
+  t.equal(of('fault').length, 1)
+  t.same(
+    of('camera_event').map(({ camera }) => camera),
+    ['yard', 'door'],
+    'each camera rests for itself',
+  )
+})
+
+t.test('3A.Limits ten actions run in order, each with a result of its own', async (t) => {
+  const { book, done, kept, pass, posted, rules, settle, writes } = stage()
+  const other = await book.add(wish({ type: 'detection' }, [notify], { armed: false }))
+  const goesBack = { returnPreset: 'home', returnAfterSeconds: 60 }
+  const out = { type: 'output', cameraId: 'yard', outputId: 'r1', seconds: 10 } as const
+  const ten: Action[] = [
+    { type: 'arm', armed: true, ruleIds: [other.id, 'n999'], minutes: 0 },
+    notify,
+    { ...out, state: 'pulse' },
+    { ...out, state: 'off' },
+    { type: 'ptz_preset', cameraId: 'door', preset: 'gate', ...goesBack },
+    { type: 'ptz_aim', cameraId: 'yard', zoom: 0.5, returnPreset: null, returnAfterSeconds: 60 },
+    { type: 'talk_message', cameraId: 'yard', messageId: 'm1', repeat: 2 },
+    { type: 'preserve', beforeSeconds: 10, afterSeconds: 20 },
+    hook('http://one/x'),
+    hook('http://two/x', 'second'),
+  ]
+  await t.rejects(book.add(wish({ type: 'button' }, ten)), { code: 'bad_rule', message: /there is no rule n999/ })
+  ten[0] = { type: 'arm', armed: true, ruleIds: [other.id], minutes: 0 }
+  await book.add(wish({ type: 'detection' }, ten, { labels: ['person'] }))
+  rules.detected(seen('1', { label: 'person', at: 5 }), 'begin')
+  await settle()
+  t.same(done, [
+    'yard r1 pulse 10 by nobody for Night',
+    'door to gate',
+    'yard at 0.1 0.2 0.3 0.4 zoom 0.5',
+    'yard says m1 2',
+    'yard r1 off 10 by nobody for Night',
+  ])
+  t.match(kept, [{ camera: 'yard', by: 'rule Night', note: 'Rule Night' }])
+  t.same(
+    posted.map(({ secret, url }) => [url, secret]),
+    [
+      ['http://one/x', null],
+      ['http://two/x', 'second'],
+    ],
+  )
+  t.equal(book.require(other.id).armed, true)
+  await pass(60_000)
+  t.equal(done.at(-1), 'door to home')
+  t.match(writes, [
+    { camera: 'door', operation: 'ptz_return', performedBy: null, detail: { preset: 'home', rule: 'Night' } },
+  ])
+})
+
+t.test('a target that hangs delays no other, and what waits for it is bounded', async (t) => {
+  const { alerts, book, hanging, posted, rules, settle } = stage()
+  hanging.set('slow', Promise.withResolvers())
+  const { id } = await book.add(wish({ type: 'button' }, [hook('http://slow/a'), hook('http://fast/b')]))
+  for (let at = 0; at < 4; at++) {
+    rules.press(id, 'ann')
+    await settle()
+  }
+  t.equal(posted.filter(({ url }) => url === 'http://fast/b').length, 4)
+  t.same(
+    alerts.map(({ results }) => results.map(({ state }) => state)),
+    [...Array(3).fill(['waiting', 'done']), ['failed', 'done']],
+  )
+  t.match(alerts[3]?.results[0]?.sentence, /3 actions wait for this target already/)
+  hanging.get('slow')?.resolve()
+  await settle()
+  t.ok(alerts.slice(0, 3).every(({ results }) => results[0]?.state === 'done'))
+})
+
+t.test('one action that fails is told with its reason, and the others run', async (t) => {
+  const { alerts, book, rules, settle, trouble } = stage()
+  const aim: Action = { type: 'ptz_aim', cameraId: 'yard', zoom: null, returnPreset: null, returnAfterSeconds: 60 }
+  const { id } = await book.add(wish({ type: 'button' }, [aim, notify]))
+  rules.press(id, 'ann')
+  await settle()
+  t.match(alerts[0], {
+    ...{ by: 'ann', sentence: 'ann pressed the button.' },
+    results: [{ state: 'failed', sentence: /no place in a picture/ }, { state: 'done' }],
+  })
+  trouble.aim = 'YARD is not calibrated.'
+  await t.rejects(book.add(wish({ type: 'button' }, [aim])), { code: 'bad_rule', message: /Action 1 .*not calibrated/ })
+})
+
+t.test('3A.action-rule a webhook keeps the secret of the n-th one unless another is said', async (t) => {
+  const { book, disk } = stage()
+  const { id } = await book.add(wish({ type: 'button' }, [hook('http://a/', 'one'), notify, hook('http://b/', 'two')]))
+  const secrets = () => disk.rules[0]?.actions.flatMap((one) => (one.type === 'webhook' ? [one.secret] : []))
+  const bare = (url: string, secret?: string | null) => ({ type: 'webhook' as const, url, secret })
+  await book.change(id, { name: 'Day' })
+  t.same(secrets(), ['one', 'two'])
+  await book.change(id, { actions: [notify, bare('http://c/'), bare('http://b/'), bare('http://d/')] })
+  t.same(secrets(), ['one', 'two', null])
+  await book.change(id, { actions: [bare('http://c/', null), bare('http://b/', 'three')] })
+  t.same(secrets(), [null, 'three'])
+})
+
+t.test('3A.action-rule arming for a time ends by itself, and a change is for good', async (t) => {
+  const { book, clock, rules } = stage()
+  const { id } = await book.add(wish({ type: 'button' }, [notify]))
+  const arms: Action = { type: 'arm', armed: false, ruleIds: [id], minutes: 10 }
+  const off = await book.add(wish({ type: 'button' }, [arms]))
+  rules.press(off.id, 'ann')
+  await new Promise((resolve) => setImmediate(resolve))
+  t.match(book.require(id).temporary, { armed: false, until: clock.epochMs() + 600_000 })
+  t.throws(() => rules.press(id, 'ann'), { code: 'rule_off' })
+  clock.advance(600_000)
+  t.equal(rules.isActive(book.require(id)), true)
+  await book.arm([id], false, 10)
+  await book.change(id, { armed: true })
+  t.equal(book.require(id).temporary, null)
+  await book.arm([id], false, 0)
+  t.match(book.require(id), { armed: false, temporary: null })
+  t.throws(() => rules.press('n0', 'ann'), { code: 'unknown_rule' })
+})
+
+t.test('a schedule counts in its zone, over midnight, and over the change of the clock', async (t) => {
+  const night = { days: [5], from: '22:00', to: '06:00' }
+  const at = (text: string) => Date.parse(text)
+  const zone = 'Europe/Berlin'
+  t.equal(isWithin(night, at('2026-11-27T21:00:00Z'), zone), true, 'Friday 22:00')
+  t.equal(isWithin(night, at('2026-11-27T20:59:59Z'), zone), false)
+  t.equal(isWithin(night, at('2026-11-28T04:59:59Z'), zone), true, 'Saturday morning belongs to Friday')
+  t.equal(isWithin(night, at('2026-11-28T05:00:00Z'), zone), false)
+  t.equal(isWithin(night, at('2026-11-28T21:00:00Z'), zone), false)
+  t.equal(isWithin({ days: [0], from: '00:00', to: '00:00' }, at('2026-11-29T22:59:00Z'), zone), true, 'a whole day')
+  t.equal(
+    isWithin({ days: [0], from: '02:00', to: '04:00' }, at('2026-03-29T01:30:00Z'), zone),
+    true,
+    '03:30 in summer',
+  )
+})
+
+t.test('3A.Errors rules that could never do what they say are refused', async (t) => {
+  const { book } = stage()
+  const out = { type: 'output', cameraId: 'yard', outputId: 'r2', state: 'on', seconds: 10 } as const
+  for (const [action, message] of [
+    [out, /YARD has no output r2/],
+    [{ ...out, cameraId: 'gone' }, /there is no camera gone/],
+    [{ ...notify, userIds: ['bob'] }, /there is no account bob/],
+    [{ type: 'talk_message', cameraId: 'door', messageId: 'm', repeat: 1 }, /DOOR cannot speak/],
+    [{ type: 'preserve', beforeSeconds: 0, afterSeconds: 0 }, /1 to 3600 are preserved/],
+    [{ type: 'preserve', beforeSeconds: 1800, afterSeconds: 1801 }, /3601 seconds/],
+    [{ type: 'preserve', beforeSeconds: 1, afterSeconds: 1 }, /Name the cameras/],
+  ] as [Action, RegExp][])
+    await t.rejects(book.add(wish({ type: 'button' }, [action])), { code: 'bad_rule', message })
+  await t.rejects(book.add(wish({ type: 'button' }, [hook('ftp://x/')])), { code: 'bad_target' })
+  await t.rejects(book.add(wish({ type: 'button' }, [notify], { cameraIds: ['gone'] })), { code: 'bad_rule' })
+  for (let at = 0; at < 5; at++) await book.add(wish({ type: 'button' }, [notify]))
+  await t.rejects(book.add(wish({ type: 'button' }, [notify])), { code: 'too_many_rules' })
+  await book.remove(book.list()[0]?.id ?? '')
+  t.equal(book.list().length, 4)
+})
+
+t.test('3A.authentication.7 a rule reaches as far as the rules that it arms', async (t) => {
+  const rule = (id: string, more: Partial<Rule>) =>
+    ({ ...wish({ type: 'button' }, []), id, temporary: null, ...more }) as Rule
+  const out = { type: 'output', cameraId: 'yard', outputId: 'r1', state: 'on', seconds: 1 } as const
+  const arms = (ids: string[]): Action => ({ type: 'arm', armed: true, ruleIds: ids, minutes: 0 })
+  const one = rule('1', { actions: [out, arms(['2'])] })
+  const two = rule('2', { trigger: { type: 'detection' }, cameraIds: ['door'], actions: [notify] })
+  const every = rule('3', { trigger: { type: 'detection' }, actions: [notify] })
+  t.same(reachOf(one, [one, two, every]), ['yard', 'door'])
+  t.equal(reachOf(rule('4', { actions: [arms(['3'])] }), [two, every]), 'all')
+  t.same(reachOf(rule('5', { actions: [notify] }), [two, every]), [])
+})
