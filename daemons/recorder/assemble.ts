@@ -28,12 +28,14 @@ import { faultStatus } from './api/fault-status.ts'
 import { footageRoutes } from './api/footage-routes.ts'
 import { peopleRoutes } from './api/people-routes.ts'
 import { pictureRoutes } from './api/picture-routes.ts'
+import { ptzRoutes } from './api/ptz-routes.ts'
 import { storageRoutes } from './api/storage-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { type Clocks, clocksOf } from './assemble/clocks.ts'
 import { discoveryOf, openerOf } from './assemble/discovery.ts'
 import { footageOf, storageOf } from './assemble/footage.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
+import { type PtzHouse, ptzOf } from './assemble/ptz.ts'
 import { createWatching, type Watching } from './assemble/watching.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
@@ -75,6 +77,7 @@ interface House {
   discovery: Discovery
   clocks: Clocks
   pictures: Pictures
+  ptz: PtzHouse
   authority: LateAuthority
 }
 
@@ -106,6 +109,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   })
   parts.add({ name: 'clocks', start: () => house.clocks.start(), stop: () => house.clocks.stop() })
   parts.add(house.pictures.part)
+  parts.add(house.ptz.part)
   parts.add(house.watching.part)
   parts.add(certificatePart(authority, config.http))
   parts.add(httpPart(context, server))
@@ -171,7 +175,8 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, ...streams })
   const discovery = discoveryOf(context, { cameras, opener })
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
-  return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, watching, authority }
+  const ptz = await ptzOf(context, { ledger, cameras, writes: clocks.writes })
+  return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, ptz, watching, authority }
 }
 
 /** Bounds of streams that are recorded. */
@@ -285,6 +290,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...cameraRoutes({ callers, cameras, recorder, hide: (camera) => house.watching.hide(camera) }),
       ...discoveryRoutes({ callers, discovery: house.discovery, recorder }),
       ...clockRoutes({ callers, cameras, recorder, ...house.clocks }),
+      ...ptzRoutes({ callers, cameras, recorder, ...house.ptz }),
       ...storageRoutes({
         ...{ clock, callers, cameras, footage, recorder, realFolder, stateFolder: context.stateFolder },
         storage: createStorage({ book: house.storage, footage }),

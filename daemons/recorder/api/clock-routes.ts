@@ -91,7 +91,10 @@ function cameraClockRoutes({ callers, cameras, clocks, recorder, writes }: Clock
       reply: Type.Array(
         object({
           at: instant,
-          operation: Type.String({ description: '`clock`, or `clock_manual` for a switch to manual time' }),
+          operation: Type.String({
+            description:
+              '`clock`, `clock_manual` for a switch to manual time, or how it was turned, such as `ptz_move`',
+          }),
           performed_by: orNull(Type.String({ description: 'null: the recorder by itself' })),
           detail: Type.Record(Type.String(), Type.Union([text, Type.Number(), yesNo, Type.Null()])),
         }),

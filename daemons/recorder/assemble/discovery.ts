@@ -29,8 +29,8 @@ function userAgentOf(version: string): string {
 }
 
 /** Asks cameras over ONVIF. */
-export function onvifOf({ clock, config, version }: Context): OnvifClient {
-  const limits = { answerMs: config.cameras.answer_ms, answerBytes: config.discovery.onvif_bytes }
+export function onvifOf({ clock, config, version }: Context, answerMs = config.cameras.answer_ms): OnvifClient {
+  const limits = { answerMs, answerBytes: config.discovery.onvif_bytes }
   return createOnvifClient({ clock, limits, userAgent: userAgentOf(version) })
 }
 

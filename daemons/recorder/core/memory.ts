@@ -114,6 +114,7 @@ export function memoryPlan(): MemoryPlan {
         shownBy: 'daemons/recorder/test/core/recording/stream-memory.test.ts',
       },
       ...onvifRows(),
+      ptzRow(),
       timeServerRow(),
       {
         ...{
@@ -160,6 +161,14 @@ function timeServerRow(): MemoryRow {
     ...{ what: 'questions for the time, and who asks' },
     all: (setting) => 2 * setting('time_server.buffer_bytes') + ASKER_BYTES * setting('time_server.addresses'),
     shownBy: 'daemons/recorder/test/core/clocks/time-server.test.ts',
+  }
+}
+
+/** What is known of a camera that turns: what it says of itself; who moves it. Presets are asked for again each time. */
+function ptzRow(): MemoryRow {
+  return {
+    ...{ what: 'cameras that turn', of: 'camera', many: 'cameras.max', each: 64 * KIB, isHeap: true },
+    shownBy: 'daemons/recorder/test/core/ptz/moves.test.ts',
   }
 }
 

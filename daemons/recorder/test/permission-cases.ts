@@ -50,6 +50,11 @@ export function casesOf({ bounds: { end, start }, foreign, own }: World): Record
     'POST /api/cameras/{id}/preserve': { bodies: [stretch, { ...stretch, to: start }, { from: 0, to: 1 }] },
     'DELETE /api/cameras/{id}/preserve/{stretch}': {},
     'GET /api/cameras/{id}/still.jpg': { queries: ['', 'width=32'] },
+    'GET /api/cameras/{id}/ptz': {},
+    'GET /api/cameras/{id}/ptz/presets': {},
+    'POST /api/cameras/{id}/ptz/move': { bodies: [{ pan: 1, tilt: 0, zoom: 0 }, {}] },
+    'POST /api/cameras/{id}/ptz/preset': { bodies: [{ token: '1' }, {}] },
+    'POST /api/cameras/{id}/ptz/stop': {},
     // Of a camera that is off it waits for a picture.
     'GET /api/cameras/{id}/stream.mjpg': { queries: ['fps=1'] },
     'GET /api/identity': {},

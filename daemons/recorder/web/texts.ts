@@ -531,5 +531,9 @@ export const timeServer = 'Server of time'
 export const serverIsKept = 'the one that it had'
 export const nothingWritten = 'Nothing was written to it'
 export const writtenHere = 'What the recorder or somebody sets in this camera stands here.'
-export const operations: Readonly<Record<string, string>> = { clock: 'Clock', clock_manual: 'Manual time' }
+export const operations: Readonly<Record<string, string>> = {
+  ...{ clock: 'Clock', clock_manual: 'Manual time', ptz_move: 'Turned', ptz_stop: 'Stopped' },
+  ...{ ptz_preset: 'Turned to a preset', ptz_preset_saved: 'Preset saved' },
+}
+export const turnedFor = (seconds: string) => `for ${seconds}`
 export const byItself = 'the recorder'

@@ -10,6 +10,7 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { turnOf } from '#kit/test/free-port.ts'
 import type { Owner } from '#kit/test/running-daemon.ts'
 import { ntpQuestion, readNtpAnswer } from '../../wire/ntp.ts'
+import { faulty, type PtzSimulator, ptzConfiguration } from './ptz-simulator.ts'
 
 /** One of its streams, as it is set. */
 export interface PeerProfile {
@@ -59,6 +60,8 @@ export interface PeerTraits {
   ntpPort: number | undefined
   /** Port of a server of RTSP on 127.0.0.1; undefined: nobody is there. */
   rtspPort: number | undefined
+  /** How it turns; undefined: not at all. */
+  ptz: PtzSimulator | undefined
 }
 
 export interface OnvifPeer {
@@ -81,6 +84,7 @@ const usual: Omit<PeerTraits, 'host'> = {
   ...{ instead: {}, name: 'Yard camera', answerProbe: undefined, rtspPort: undefined },
   ...{ timeZone: 'UTC0', localMinutes: 0, dateTimeType: 'Manual', isClockStuck: false },
   ...{ ntp: { isFromDhcp: true, servers: [] }, isNtpStuck: false, ntpPort: undefined },
+  ptz: undefined,
 }
 
 const GROUP = '239.255.255.250'
@@ -116,7 +120,7 @@ export async function startOnvifPeer(t: Owner, wish: Partial<PeerTraits> & { hos
       if (traits.signIn === 'digest' || traits.signIn === 'any') return void outgoing.writeHead(401, challenge).end()
       return void outgoing.writeHead(400).end(faultText('ter:NotAuthorized', 'Sender not authorized'))
     }
-    const body = answerTo(name, { text, own, traits, relays })
+    const body = onvifAnswer(name, { text, own, traits, relays })
     outgoing.writeHead(body.includes('Fault') ? 500 : 200, { 'content-type': 'application/soap+xml' }).end(body)
   }
 
@@ -234,9 +238,12 @@ interface Asking {
   relays: ReadonlyMap<string, number>
 }
 
-function answerTo(name: string, asking: Asking): string {
-  const { traits } = asking
-  const of = answers[name]
+/** What it answers to an operation. */
+export function onvifAnswer(name: string, asking: Asking): string {
+  const { text, traits } = asking
+  const turned = traits.ptz?.answer(name, text)
+  if (turned === faulty) return faultText('ter:InvalidArgVal', 'That is not to be')
+  const of = turned === undefined ? answers[name] : () => turned
   if (!of || (name === 'GetServices' && !traits.knowsServices))
     return faultText('ter:ActionNotSupported', 'Optional Action Not Implemented')
   return envelope(`<x:${name}Response xmlns:x="urn:x">${of(asking)}</x:${name}Response>`)
@@ -277,25 +284,29 @@ const answers: Readonly<Record<string, (asking: Asking) => string>> = {
   },
   GetDeviceInformation: () =>
     '<x:Manufacturer>Peer &amp; Sons</x:Manufacturer><x:Model>PC-1</x:Model><x:FirmwareVersion>1</x:FirmwareVersion>',
-  GetServices: ({ own, traits: { media } }) =>
-    media
-      .map((version) => {
-        const space = `http://www.onvif.org/ver${version}0/media/wsdl`
-        return `<x:Service><x:Namespace>${space}</x:Namespace><x:XAddr>${own}/onvif/media${version}</x:XAddr></x:Service>`
+  GetServices: ({ own, traits: { media, ptz } }) =>
+    [...media.map((version) => [`${version}0/media`, `media${version}`] as const), ...(ptz ? [['20/ptz', 'ptz']] : [])]
+      .map(([name, path]) => {
+        const space = `http://www.onvif.org/ver${name}/wsdl`
+        return `<x:Service><x:Namespace>${space}</x:Namespace><x:XAddr>${own}/onvif/${path}</x:XAddr></x:Service>`
       })
       .join(''),
-  GetCapabilities: ({ own }) =>
-    `<x:Capabilities><t:Media><t:XAddr>${own}/onvif/media1</t:XAddr></t:Media></x:Capabilities>`,
-  GetProfiles({ text, traits: { profiles } }) {
+  GetCapabilities({ own, text, traits: { ptz } }) {
+    const turns = ptz ? `<t:PTZ><t:XAddr>${own}/onvif/ptz</t:XAddr></t:PTZ>` : ''
+    const seen = text.includes('PTZ') ? turns : `<t:Media><t:XAddr>${own}/onvif/media1</t:XAddr></t:Media>`
+    return `<x:Capabilities>${seen}</x:Capabilities>`
+  },
+  GetProfiles({ text, traits: { profiles, ptz } }) {
     const isSecond = text.includes('ver20/media')
     return profiles
       .map(({ encoding, fps, height, token, width }) => {
         const size = `<t:Resolution><t:Width>${width}</t:Width><t:Height>${height}</t:Height></t:Resolution>`
         const rate = `<t:RateControl><t:FrameRateLimit>${fps}</t:FrameRateLimit></t:RateControl>`
         const encoder = `<t:Encoding>${encoding}</t:Encoding>${size}${rate}`
+        const turned = ptz ? ptzConfiguration : ''
         const inner = isSecond
-          ? `<x:Configurations><x:VideoEncoder>${encoder}</x:VideoEncoder></x:Configurations>`
-          : `<t:VideoEncoderConfiguration>${encoder}</t:VideoEncoderConfiguration>`
+          ? `<x:Configurations><x:VideoEncoder>${encoder}</x:VideoEncoder>${turned.replaceAll('t:PTZConfiguration', 'x:PTZ')}</x:Configurations>`
+          : `<t:VideoEncoderConfiguration>${encoder}</t:VideoEncoderConfiguration>${turned}`
         return `<x:Profiles token="${token}" fixed="true"><t:Name>${token}</t:Name>${inner}</x:Profiles>`
       })
       .join('')

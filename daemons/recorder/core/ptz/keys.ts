@@ -1,0 +1,48 @@
+/** The keys of cameras that turn. */
+import { Type } from 'typebox'
+
+export const ptz = Type.Object(
+  {
+    answer_ms: Type.Integer({
+      default: 4000,
+      minimum: 500,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'how long a camera may take to answer a command',
+    }),
+    move_ms: Type.Integer({
+      default: 800,
+      minimum: 200,
+      maximum: 10_000,
+      unit: 'ms',
+      description: 'a move by hand that is not renewed ends; what a client that died leaves moving goes on for so long',
+    }),
+    overtake_ms: Type.Integer({
+      default: 500,
+      minimum: 50,
+      maximum: 10_000,
+      unit: 'ms',
+      description: 'how long a stop waits for a command that the camera has not answered yet',
+    }),
+    stop_tries: Type.Integer({
+      default: 3,
+      minimum: 1,
+      maximum: 10,
+      description: 'how often a stop is sent that the camera does not take',
+    }),
+    presets: Type.Integer({
+      default: 256,
+      minimum: 1,
+      maximum: 1024,
+      description: 'presets of one camera that are read',
+    }),
+    facts_s: Type.Integer({
+      default: 600,
+      minimum: 10,
+      maximum: 86_400,
+      unit: 's',
+      description: 'how long what a camera said of how it turns is believed',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'cameras that turn' },
+)

@@ -1,0 +1,34 @@
+/** What the disk knows of cameras that turn. */
+import { type Static, Type } from 'typebox'
+import { createReader } from '#kit/http/check.ts'
+import type { Log } from '#kit/log.ts'
+import { createStore } from '#kit/store/store.ts'
+import type { OpenMove } from '../core/ptz/moves.ts'
+
+const VERSION = 1 as const
+
+const strict = { additionalProperties: false }
+const textOrNull = Type.Union([Type.String(), Type.Null()])
+const movesFile = Type.Object(
+  {
+    version: Type.Literal(VERSION),
+    moves: Type.Array(
+      Type.Object(
+        {
+          ...{ camera: Type.String(), at: Type.Integer(), by: textOrNull },
+          speed: Type.Object({ pan: Type.Number(), tilt: Type.Number(), zoom: Type.Number() }, strict),
+        },
+        strict,
+      ),
+    ),
+  },
+  strict,
+)
+
+/** The cameras that are moved by hand, so that a recorder that was killed stops them. @param folder the state folder */
+export async function openOpenMoves(folder: string, log: Log) {
+  const initial = (): Static<typeof movesFile> => ({ version: VERSION, moves: [] })
+  const store = createStore({ folder, name: 'ptz-moves', log, check: createReader(movesFile), initial })
+  const { moves: open } = await store.load()
+  return { open, saveOpen: (moves: OpenMove[]) => store.save({ version: VERSION, moves }) }
+}
