@@ -175,7 +175,9 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, ...streams })
   const discovery = discoveryOf(context, { cameras, opener })
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
-  const ptz = await ptzOf(context, { ledger, cameras, writes: clocks.writes })
+  const ptz = await ptzOf(context, {
+    ...{ ledger, cameras, writes: clocks.writes, decoder: pictures.decoder, newest: watching.newest },
+  })
   return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, ptz, watching, authority }
 }
 
@@ -290,7 +292,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...cameraRoutes({ callers, cameras, recorder, hide: (camera) => house.watching.hide(camera) }),
       ...discoveryRoutes({ callers, discovery: house.discovery, recorder }),
       ...clockRoutes({ callers, cameras, recorder, ...house.clocks }),
-      ...ptzRoutes({ callers, cameras, recorder, ...house.ptz }),
+      ...ptzRoutes({ clock, callers, cameras, recorder, ...house.ptz }),
       ...storageRoutes({
         ...{ clock, callers, cameras, footage, recorder, realFolder, stateFolder: context.stateFolder },
         storage: createStorage({ book: house.storage, footage }),

@@ -49,6 +49,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   footage_gone: 410,
   picture_too_large: 422,
   picture_undecodable: 422,
+  training_failed: 422,
   too_many_frames: 429,
   too_many_streams: 429,
   camera_ended: 502,

@@ -1,12 +1,16 @@
 /** Routes of cameras that turn: what they can, moves by hand, presets. */
 import { Type } from 'typebox'
+import type { Clock } from '#kit/clock.ts'
 import { nameText } from '#kit/http/people-routes.ts'
-import { type Ask, object, orNull, Reply, type Route, route, text, yesNo } from '#kit/http/route.ts'
+import { type Ask, instant, object, orNull, Reply, type Route, route, text, yesNo } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { CameraBook, KnownCamera } from '../core/cameras/book.ts'
-import type { Scale } from '../core/ptz/geometry.ts'
+import { type PtzGeometry, type Scale, USUAL_ASPECT, type ZoomWidth } from '../core/ptz/geometry.ts'
 import type { By, CameraMoves } from '../core/ptz/moves.ts'
+import type { PtzBook } from '../core/ptz/ptz-book.ts'
+import type { Steering } from '../core/ptz/steering.ts'
+import type { Train } from '../core/ptz/training.ts'
 import type { Callers } from './callers.ts'
 import { cameraParams } from './camera-routes.ts'
 
@@ -14,7 +18,11 @@ interface PtzRouteParts {
   cameras: Pick<CameraBook, 'require'>
   callers: Callers
   recorder: Recorder
+  clock: Clock
   moves: CameraMoves
+  book: PtzBook
+  steering: Steering
+  train: Train
 }
 
 /** Finds the camera of a request of somebody who may turn it, and says who that is. */
@@ -50,7 +58,31 @@ export const positionAnswer = object(
 
 const ends = orNull(Type.Array(Type.Number(), { minItems: 2, maxItems: 2, description: 'degrees; null: all around' }))
 
+const widths = (least: number) =>
+  Type.Array(
+    object({
+      zoom: Type.Number({ minimum: 0, maximum: 1 }),
+      hfovDeg: Type.Number({ minimum: 0.1, maximum: 170, description: 'how wide it sees, in degrees' }),
+    }),
+    { minItems: least, maxItems: 32 },
+  )
+
+const geometryAnswer = orNull(
+  object(
+    {
+      kind: Type.Enum(['calibrated', 'trained'], { description: 'by hand, or by turning it' }),
+      widths: widths(1),
+      at: instant,
+    },
+    { description: 'how wide it sees; null: nobody has trained it' },
+  ),
+)
+
+const geometryView = (geometry: PtzGeometry | null) =>
+  geometry && { kind: geometry.kind, widths: [...geometry.widths], at: geometry.at }
+
 const ptzAnswer = object({
+  geometry: geometryAnswer,
   supported: yesNo,
   reason: orNull(Type.String({ description: 'why it does not turn' })),
   absolute: orNull(
@@ -67,7 +99,7 @@ const ptzAnswer = object({
 })
 
 export function ptzRoutes(parts: PtzRouteParts): Route[] {
-  return [readRoute(parts), ...moveRoutes(parts), ...presetRoutes(parts)]
+  return [readRoute(parts), ...moveRoutes(parts), aimRoute(parts), ...presetRoutes(parts), ...geometryRoutes(parts)]
 }
 
 const NO_PTZ = {
@@ -79,7 +111,7 @@ const NO_PTZ = {
 const CANNOT: ReadonlySet<string> = new Set(['no_onvif', 'no_ptz'])
 
 function readRoute(parts: PtzRouteParts): Route {
-  const { moves } = parts
+  const { book, moves } = parts
   const operated = operatorsOnly(parts)
 
   async function ptzOf(camera: string) {
@@ -92,6 +124,7 @@ function readRoute(parts: PtzRouteParts): Route {
       ...{ fov: facts.byView !== undefined, continuous: facts.continuous !== undefined },
       zoom: facts.continuousZoom !== undefined || scale?.zoom !== undefined,
       ...endsOf(scale),
+      geometry: geometryView(book.of(camera).geometry),
     }
   }
   return route({
@@ -107,7 +140,7 @@ function readRoute(parts: PtzRouteParts): Route {
         return await ptzOf(record.id)
       } catch (error) {
         if (!(error instanceof Fault) || !CANNOT.has(error.code)) throw error
-        return { ...NO_PTZ, reason: error.message }
+        return { ...NO_PTZ, geometry: null, reason: error.message }
       }
     },
   })
@@ -201,4 +234,86 @@ function presetRoutes(parts: PtzRouteParts): Route[] {
       },
     }),
   ]
+}
+
+const fraction = (description: string) => Type.Number({ description: `${description}, in fractions of the frame` })
+
+/** What came of an aim. */
+export const aimAnswer = object({
+  method: Type.Enum(['absolute', 'fov'], { description: 'by a position, or by a share of what it sees' }),
+  predictedError: fraction('how far from the middle the point was to be'),
+  achievedError: orNull(fraction('how far it is, as the picture shows; null: it does not')),
+  corrections: Type.Integer({ description: 'further moves' }),
+  clamped: Type.Boolean({ description: 'whether the camera cannot reach the point' }),
+})
+
+function aimRoute(parts: PtzRouteParts): Route {
+  const operated = operatorsOnly(parts)
+  return route({
+    method: 'POST',
+    path: '/api/cameras/:id/ptz/aim',
+    who: 'user',
+    summary: 'Bring a point of the picture into its middle, and measure by the picture how near it came',
+    params: cameraParams,
+    body: Type.Object(
+      {
+        ...{ x: share('from the middle to the right edge'), y: share('from the middle to the upper edge') },
+        zoom: share('in, by a share of all it zooms'),
+      },
+      { additionalProperties: false },
+    ),
+    reply: aimAnswer,
+    handle(ask) {
+      const { by, record } = operated(ask)
+      return parts.steering.aim(record.id, ask.body, by)
+    },
+  })
+}
+
+function geometryRoutes(parts: PtzRouteParts): Route[] {
+  const { book, clock, recorder, train } = parts
+  const operated = operatorsOnly(parts)
+  return [
+    route({
+      method: 'POST',
+      path: '/api/cameras/:id/ptz/train',
+      who: 'admin',
+      summary: 'Learn how wide a camera sees by turning it and comparing pictures; takes minutes, and brings it back',
+      params: cameraParams,
+      reply: object({ geometry: geometryAnswer }),
+      async handle(ask) {
+        const { by, record } = operated(ask)
+        const geometry = geometryView(await train(record.id, by))
+        await recorder.changed(ask, 'geometry of a camera trained', record.name, { id: record.id })
+        return { geometry }
+      },
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/cameras/:id/ptz/geometry',
+      who: 'admin',
+      summary: 'Say how wide a camera sees at one zoom or several; an empty list forgets it',
+      params: cameraParams,
+      body: Type.Object({ widths: widths(0) }, { additionalProperties: false }),
+      reply: object({ geometry: geometryAnswer }),
+      async handle(ask) {
+        const { record } = operated(ask)
+        const geometry = calibrated(ask.body.widths, book.of(record.id).geometry, clock.epochMs())
+        await book.put(record.id, { geometry })
+        await recorder.changed(ask, 'geometry of a camera set', record.name, {
+          id: record.id,
+          widths: ask.body.widths.length,
+        })
+        return { geometry: geometryView(geometry) }
+      },
+    }),
+  ]
+}
+
+/** What was learned of its units stays. */
+function calibrated(said: readonly ZoomWidth[], before: PtzGeometry | null, at: number): PtzGeometry | null {
+  if (said.length === 0) return null
+  const { aspect = USUAL_ASPECT, panPerUnit = null, tiltPerUnit = null } = before ?? {}
+  const inOrder = said.toSorted((one, other) => one.zoom - other.zoom)
+  return { kind: 'calibrated', widths: inOrder, panPerUnit, tiltPerUnit, aspect, at }
 }

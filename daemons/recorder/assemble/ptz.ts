@@ -1,13 +1,21 @@
 /** Puts together cameras that turn. */
+
+import { Fault } from '#kit/pure/fault.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { Part } from '#kit/run/parts.ts'
 import type { RecorderConfig } from '../config.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import type { Writes } from '../core/clocks/writes.ts'
+import type { ChosenPicture } from '../core/pictures/choice.ts'
+import type { PictureDecoder } from '../core/ports.ts'
+import type { PtzGeometry } from '../core/ptz/geometry.ts'
 import { createHeads } from '../core/ptz/head.ts'
 import { CameraMoves } from '../core/ptz/moves.ts'
-import { openOpenMoves } from '../io/ptz-files.ts'
+import type { PtzBook } from '../core/ptz/ptz-book.ts'
+import { createSteering, type Eyes, type Steering } from '../core/ptz/steering.ts'
+import { createTraining, type Train } from '../core/ptz/training.ts'
+import { openOpenMoves, openPtzBook } from '../io/ptz-files.ts'
 import { onvifOf } from './discovery.ts'
 
 type Context = AssembleContext<RecorderConfig>
@@ -15,6 +23,9 @@ type Context = AssembleContext<RecorderConfig>
 /** What turns cameras. */
 export interface PtzHouse {
   moves: CameraMoves
+  book: PtzBook
+  steering: Steering
+  train: Train
   part: Part
 }
 
@@ -22,27 +33,52 @@ interface PtzParts {
   ledger: Ledger
   cameras: CameraBook
   writes: Pick<Writes, 'add'>
+  decoder: Pick<PictureDecoder, 'shades'>
+  /** What a camera shows now. */
+  newest(camera: string): ChosenPicture | undefined
 }
 
 const ALL = { cameras: 'all' } as const
 
-export async function ptzOf(context: Context, { cameras, ledger, writes }: PtzParts): Promise<PtzHouse> {
+/** Pictures that are compared are so wide: a thousandth of them is told. */
+const COMPARED = 256
+
+function eyesOf({ decoder, newest }: PtzParts): Eyes {
+  return {
+    async look(camera, signal) {
+      const picture = newest(camera)
+      if (!picture) throw new Fault('no_picture', 'The camera shows no picture now.')
+      const shades = await decoder.shades({ camera, group: picture.group, width: COMPARED }, signal)
+      return { ...shades, shownAt: picture.shownAt }
+    },
+  }
+}
+
+export async function ptzOf(context: Context, parts: PtzParts): Promise<PtzHouse> {
+  const { cameras, ledger, writes } = parts
   const { clock, config, log, stateFolder } = context
   const { ptz } = config
+  const book = await openPtzBook(stateFolder, log)
   const { open, saveOpen } = await openOpenMoves(stateFolder, log)
   const onvif = onvifOf(context, ptz.answer_ms)
   const heads = createHeads({ clock, onvif, mostPresets: ptz.presets, factsMs: ptz.facts_s * 1000 })
   const record = (camera: string) => cameras.require(camera, ALL).record
+  const geometry = (camera: string) => book.of(camera).geometry ?? undefined
   const moves = new CameraMoves({
-    ...{ clock, heads, writes, record, open, saveOpen, geometry: () => undefined },
+    ...{ clock, heads, writes, record, open, saveOpen, geometry },
     limits: { moveMs: ptz.move_ms, overtakeMs: ptz.overtake_ms, stopTries: ptz.stop_tries },
     onStopFailed(camera, { message: sentence }) {
       const where = record(camera).name
       ledger.happened({ what: 'camera_not_stopped', where, severity: 'fault', sentence })
     },
   })
+  const steering = createSteering({
+    ...{ clock, moves, eyes: eyesOf(parts), geometry },
+    limits: { arriveMs: ptz.arrive_ms, behindMs: ptz.behind_ms },
+  })
+  const save = (camera: string, learned: PtzGeometry) => book.put(camera, { geometry: learned })
   return {
-    moves,
+    ...{ moves, book, steering, train: createTraining({ clock, moves, steering, save }) },
     part: { name: 'ptz', start: () => moves.start(), stop: () => moves.close() },
   }
 }

@@ -164,10 +164,10 @@ function timeServerRow(): MemoryRow {
   }
 }
 
-/** What is known of a camera that turns: what it says of itself; who moves it. Presets are asked for again each time. */
+/** What is known of a camera that turns: what it says of itself, who moves it, and the small pictures that an aim compares. */
 function ptzRow(): MemoryRow {
   return {
-    ...{ what: 'cameras that turn', of: 'camera', many: 'cameras.max', each: 64 * KIB, isHeap: true },
+    ...{ what: 'cameras that turn', of: 'camera', many: 'cameras.max', each: 256 * KIB },
     shownBy: 'daemons/recorder/test/core/ptz/moves.test.ts',
   }
 }

@@ -4,6 +4,7 @@ import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
 import { createStore } from '#kit/store/store.ts'
 import type { OpenMove } from '../core/ptz/moves.ts'
+import { createPtzBook, type PtzRecord } from '../core/ptz/ptz-book.ts'
 
 const VERSION = 1 as const
 
@@ -31,4 +32,31 @@ export async function openOpenMoves(folder: string, log: Log) {
   const store = createStore({ folder, name: 'ptz-moves', log, check: createReader(movesFile), initial })
   const { moves: open } = await store.load()
   return { open, saveOpen: (moves: OpenMove[]) => store.save({ version: VERSION, moves }) }
+}
+
+const numberOrNull = Type.Union([Type.Number(), Type.Null()])
+const geometry = Type.Object(
+  {
+    kind: Type.Enum(['calibrated', 'trained']),
+    widths: Type.Array(Type.Object({ zoom: Type.Number(), hfovDeg: Type.Number() }, strict), { minItems: 1 }),
+    ...{ panPerUnit: numberOrNull, tiltPerUnit: numberOrNull, aspect: Type.Number(), at: Type.Integer() },
+  },
+  strict,
+)
+const ptzFile = Type.Object(
+  {
+    version: Type.Literal(VERSION),
+    cameras: Type.Array(Type.Object({ camera: Type.String(), geometry: Type.Union([geometry, Type.Null()]) }, strict)),
+  },
+  strict,
+)
+
+/** What was said of cameras that turn. @param folder the state folder */
+export async function openPtzBook(folder: string, log: Log) {
+  const initial = (): Static<typeof ptzFile> => ({ version: VERSION, cameras: [] })
+  const store = createStore({ folder, name: 'ptz', log, check: createReader(ptzFile), initial })
+  const { cameras } = await store.load()
+  // Lists that nobody changes in place.
+  const save = (records: PtzRecord[]) => store.save({ version: VERSION, cameras: records as typeof cameras })
+  return createPtzBook(cameras, save)
 }

@@ -52,6 +52,7 @@ export function casesOf({ bounds: { end, start }, foreign, own }: World): Record
     'GET /api/cameras/{id}/still.jpg': { queries: ['', 'width=32'] },
     'GET /api/cameras/{id}/ptz': {},
     'GET /api/cameras/{id}/ptz/presets': {},
+    'POST /api/cameras/{id}/ptz/aim': { bodies: [{ x: 0, y: 0, zoom: 0 }, {}] },
     'POST /api/cameras/{id}/ptz/move': { bodies: [{ pan: 1, tilt: 0, zoom: 0 }, {}] },
     'POST /api/cameras/{id}/ptz/preset': { bodies: [{ token: '1' }, {}] },
     'POST /api/cameras/{id}/ptz/stop': {},

@@ -69,21 +69,21 @@ t.test('A.ptz operators turn the cameras that they see, viewers none, and what d
     tilt: [-90, 30],
     position: { pan: 20, tilt: -10, zoom: 0 },
   })
+  const who = new Set(['POST /presets', 'POST /train', 'PUT /geometry'])
   for (const [method, of, body] of [
     ['GET', '', undefined],
     ['GET', '/presets', undefined],
     ['POST', '/move', right],
     ['POST', '/stop', undefined],
     ['POST', '/preset', { token: '1' }],
+    ['POST', '/aim', { x: 0, y: 0, zoom: 0 }],
     ['POST', '/presets', { name: 'x' }],
+    ['POST', '/train', undefined],
+    ['PUT', '/geometry', { widths: [] }],
   ] as const) {
     t.equal((await clientOf(recorder.url).call(method, path + of, body)).status, 401, of)
     t.equal((await viewer?.call(method, path + of, body))?.status, 403, of)
-    t.equal(
-      (await other?.call(method, path + of, body))?.status,
-      of === '/presets' && method === 'POST' ? 403 : 404,
-      of,
-    )
+    t.equal((await other?.call(method, path + of, body))?.status, who.has(`${method} ${of}`) ? 403 : 404, of)
   }
   t.same(
     dome.told.filter(({ name }) => !name.startsWith('Get')),
@@ -123,6 +123,21 @@ t.test('A.ptz.move a camera is turned and stopped, and both are written down wit
     { operation: 'ptz_preset', performed_by: 'guard', detail: { presetName: 'Gate' } },
     { operation: 'ptz_move' },
   ])
+})
+
+t.test('A.ptz.aim a camera whose width was said is aimed, also while it shows nothing', async (t) => {
+  const widths = [{ zoom: 0, hfovDeg: 10 }]
+  t.match(await boss.call('PUT', `${path}/geometry`, { widths }), {
+    ...{ status: 200, body: { geometry: { kind: 'calibrated', widths } } },
+  })
+  await guard?.call('POST', `${path}/stop`)
+  const before = dome.pose()
+  t.match((await guard?.call('POST', `${path}/aim`, { x: 0.2, y: 0, zoom: 0 }))?.body, {
+    ...{ method: 'absolute', predictedError: 0, achievedError: null, corrections: 0, clamped: false },
+  })
+  t.ok(Math.abs(dome.pose().pan - before.pan - 1) < 0.1)
+  t.match((await writes())[0], { operation: 'ptz_aim', performed_by: 'guard', detail: { x: 0.2, method: 'absolute' } })
+  t.match(await boss.call('POST', `${path}/train`), { status: 422, body: { error: 'training_failed' } })
 })
 
 t.test('A.ptz.move a client that holds a move and is killed leaves nothing turning', async (t) => {

@@ -533,7 +533,7 @@ export const nothingWritten = 'Nothing was written to it'
 export const writtenHere = 'What the recorder or somebody sets in this camera stands here.'
 export const operations: Readonly<Record<string, string>> = {
   ...{ clock: 'Clock', clock_manual: 'Manual time', ptz_move: 'Turned', ptz_stop: 'Stopped' },
-  ...{ ptz_preset: 'Turned to a preset', ptz_preset_saved: 'Preset saved' },
+  ...{ ptz_preset: 'Turned to a preset', ptz_preset_saved: 'Preset saved', ptz_aim: 'Aimed', ptz_train: 'Trained' },
 }
 export const turnedFor = (seconds: string) => `for ${seconds}`
 export const byItself = 'the recorder'

@@ -28,6 +28,12 @@ export interface PtzGeometry {
   readonly at: number
 }
 
+/** A point of a picture from its middle: 1 is the right and the upper edge. */
+export interface FramePoint {
+  readonly x: number
+  readonly y: number
+}
+
 /** How units of an absolute space become degrees. */
 export interface Scale {
   uri: string
@@ -42,9 +48,16 @@ export interface Scale {
   zoomUri: string | undefined
 }
 
+const DEGREES = Math.PI / 180
 const FULL_TURN = 360
 /** A range that lacks less than this is a full turn: 0..35999 lacks a hundredth. */
 const TURN_GAP = 1.5
+export const USUAL_ASPECT = 9 / 16
+/** How wide a camera is taken to see that nobody has trained: as most do at their widest, and at 20 times that. */
+const GUESSED: readonly ZoomWidth[] = [
+  { zoom: 0, hfovDeg: 60 },
+  { zoom: 1, hfovDeg: 3.3 },
+]
 
 /** Spherical degrees before generic ones. */
 export function bestSpace(spaces: readonly PanTiltSpace[]): PanTiltSpace | undefined {
@@ -142,4 +155,77 @@ function intoRange(pan: number, scale: Scale): number {
   const { max, min } = scale.pan
   const turned = pan < min ? pan + turn * Math.ceil((min - pan) / turn) : pan
   return turned > max ? turned - turn * Math.ceil((turned - max) / turn) : turned
+}
+
+/** How wide it sees at a zoom: tangents grow in proportion, so that they are interpolated by their logarithm. */
+export function hfovAt(zoom: number, geometry: Pick<PtzGeometry, 'widths'> | undefined): number {
+  const widths = geometry?.widths ?? GUESSED
+  const above = widths.findIndex((one) => one.zoom >= zoom)
+  const [first, last] = [widths[0], widths.at(-1)]
+  if (!first || !last) return hfovAt(zoom, undefined)
+  if (above < 0) return last.hfovDeg
+  const upper = widths[above] ?? last
+  const lower = widths[above - 1]
+  if (!lower || upper.zoom === lower.zoom) return upper.hfovDeg
+  const share = (zoom - lower.zoom) / (upper.zoom - lower.zoom)
+  const [from, to] = [lower, upper].map(({ hfovDeg }) => Math.log(halfTangent(hfovDeg))) as [number, number]
+  return degreesOfHalf(Math.exp(from + share * (to - from)))
+}
+
+/** Half the width of the picture at distance 1. */
+export function halfTangent(hfovDeg: number): number {
+  return Math.tan((hfovDeg / 2) * DEGREES)
+}
+
+export function degreesOfHalf(tangent: number): number {
+  return (2 * Math.atan(tangent)) / DEGREES
+}
+
+/** What a camera sees. */
+export interface View {
+  pan: number
+  tilt: number
+  hfovDeg: number
+  aspect: number
+}
+
+/** Where a point of the picture lies: at the height of the horizon its pan is that of the camera and atan(x tan(hfov/2)). */
+export function directionOf({ x, y }: FramePoint, { aspect, hfovDeg, pan, tilt }: View) {
+  const half = halfTangent(hfovDeg)
+  const [right, up] = [x * half, y * half * aspect]
+  const [sin, cos] = [Math.sin(tilt * DEGREES), Math.cos(tilt * DEGREES)]
+  const [ahead, above] = [cos - up * sin, sin + up * cos]
+  return {
+    pan: pan + Math.atan2(right, ahead) / DEGREES,
+    tilt: Math.atan2(above, Math.hypot(right, ahead)) / DEGREES,
+  }
+}
+
+/** Where in the picture a direction is seen; undefined: behind the camera. */
+export function pointOf(
+  direction: { pan: number; tilt: number },
+  { aspect, hfovDeg, pan, tilt }: View,
+): FramePoint | undefined {
+  const turned = (direction.pan - pan) * DEGREES
+  const height = direction.tilt * DEGREES
+  const [right, flat, above] = [
+    Math.cos(height) * Math.sin(turned),
+    Math.cos(height) * Math.cos(turned),
+    Math.sin(height),
+  ]
+  const [sin, cos] = [Math.sin(tilt * DEGREES), Math.cos(tilt * DEGREES)]
+  const depth = flat * cos + above * sin
+  if (depth <= NEARLY) return undefined
+  const half = halfTangent(hfovDeg)
+  return { x: right / depth / half, y: (above * cos - flat * sin) / depth / (half * aspect) }
+}
+
+/** How far a point is from the middle, in fractions of the frame. */
+export function offCentre({ x, y }: FramePoint): number {
+  return Math.hypot(x, y) / 2
+}
+
+/** The shorter way from one pan to another, -180..180. */
+export function turnBetween(from: number, to: number): number {
+  return ((((to - from) % FULL_TURN) + FULL_TURN * 1.5) % FULL_TURN) - FULL_TURN / 2
 }

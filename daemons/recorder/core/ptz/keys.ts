@@ -30,6 +30,20 @@ export const ptz = Type.Object(
       maximum: 10,
       description: 'how often a stop is sent that the camera does not take',
     }),
+    arrive_ms: Type.Integer({
+      default: 10_000,
+      minimum: 1000,
+      maximum: 120_000,
+      unit: 'ms',
+      description: 'how long a camera may take to get where it was sent, and its picture to show it',
+    }),
+    behind_ms: Type.Integer({
+      default: 500,
+      minimum: 0,
+      maximum: 10_000,
+      unit: 'ms',
+      description: 'how much later than it looks somewhere a camera shows it',
+    }),
     presets: Type.Integer({
       default: 256,
       minimum: 1,

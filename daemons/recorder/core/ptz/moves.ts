@@ -197,19 +197,11 @@ export class CameraMoves {
     return { token, name }
   }
 
-  /** Sends it to the nearest place that it reaches. @throws Fault `no_absolute_position` */
-  async goTo(camera: string, to: PtzPosition, by: By): Promise<Reachable> {
-    const [head, scale] = [await this.head(camera), await this.scale(camera)]
-    const reached = toReachable(to, scale)
-    const { lane } = await this.#begin(camera, by)
-    await this.#written(camera, 'ptz_aim', by, async () => {
-      await lane.command(() => head.goTo(reached.raw, scale))
-      return { ...positionDetail(reached.position), clamped: reached.isClamped }
-    })
-    return reached
-  }
-
-  /** As `goTo`, but written down by who sends it again and again. @returns undefined if a newer command took its place */
+  /**
+   * Sends it to the nearest place that it reaches; who does writes it down, since it takes several such.
+   * @returns undefined if a newer command took its place
+   * @throws Fault `no_absolute_position`
+   */
   async send(camera: string, to: PtzPosition): Promise<Reachable | undefined> {
     const [head, scale] = [await this.head(camera), await this.scale(camera)]
     const reached = toReachable(to, scale)
@@ -378,11 +370,7 @@ function takenOver(): Fault {
   return new Fault('ptz_taken_over', 'Another command for this camera came meanwhile.')
 }
 
-/** As writes and people have it. */
-export function positionDetail({ pan, tilt, zoom }: PtzPosition) {
-  return { panDeg: rounded(pan, 2), tiltDeg: rounded(tilt, 2), zoom: rounded(zoom, 4) }
-}
-
+/** For people. */
 export function rounded(value: number, digits: number): number {
   return Number(value.toFixed(digits)) + 0
 }

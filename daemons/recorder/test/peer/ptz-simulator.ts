@@ -1,4 +1,5 @@
 /** A camera that turns, as it is asked over ONVIF: it takes its time, has limits, and knows the truth of where it looks. */
+import { directionOf, type View } from '../../core/ptz/geometry.ts'
 import { FIELD_OF_VIEW, type Range, SPHERICAL } from '../../wire/onvif-ptz.ts'
 
 const GENERIC = 'http://www.onvif.org/ver10/tptz/PanTiltSpaces/PositionGenericSpace'
@@ -43,17 +44,18 @@ export interface PtzTraits {
   units: Units | undefined
   /** Range of its space of the field of view; undefined: it has none. */
   byView: Range | undefined
+  /** How much it goes of the way that it was told by its view: as if it saw narrower. */
+  viewGain: number
   wideDeg: number
   zoomTimes: number
   degPerS: number
-  /** How far beside a place it comes to rest. */
+  /** How far beside a place it comes to rest, without knowing it. */
   missDeg: { pan: number; tilt: number }
   presets: Map<string, { name: string; pan: number; tilt: number; zoom: number }>
   /** Whether it stops by itself after the time that it was told. */
   keepsTimeout: boolean
   tellsPosition: boolean
   tellsMoving: boolean
-  /** Turned by somebody else: added to where it looks. */
   refuses: ReadonlySet<string>
 }
 
@@ -72,10 +74,18 @@ export class PtzSimulator {
   #pose: Pose
   #motion: Motion = { kind: 'still' }
   #atMs: number
+  #isBeside = false
 
   constructor(wish: Partial<PtzTraits> = {}, pose: Pose = { pan: 20, tilt: -10, zoom: 0 }) {
     this.traits = {
-      ...{ nowMs: () => performance.now(), units: UNITS.spherical, byView: undefined, wideDeg: 60, zoomTimes: 10 },
+      ...{
+        nowMs: () => performance.now(),
+        units: UNITS.spherical,
+        byView: undefined,
+        viewGain: 1,
+        wideDeg: 60,
+        zoomTimes: 10,
+      },
       ...{ degPerS: 120, missDeg: { pan: 0, tilt: 0 }, presets: new Map(), keepsTimeout: true, tellsPosition: true },
       ...{ tellsMoving: true, refuses: new Set<string>() },
       ...wish,
@@ -98,6 +108,18 @@ export class PtzSimulator {
   isMoving(): boolean {
     this.pose()
     return this.#motion.kind !== 'still'
+  }
+
+  /** What it sees now. */
+  view(): View {
+    const { pan, tilt, zoom } = this.pose()
+    return { pan, tilt, hfovDeg: this.hfovAt(zoom), aspect: 9 / 16 }
+  }
+
+  hfovAt(zoom: number): number {
+    const { wideDeg, zoomTimes } = this.traits
+    const times = 1 + (zoomTimes - 1) * zoom ** 1.3
+    return (2 * Math.atan(Math.tan((wideDeg / 2) * (Math.PI / 180)) / times) * 180) / Math.PI
   }
 
   /** Somebody turns it by hand. */
@@ -148,6 +170,7 @@ export class PtzSimulator {
 
   #send(pose: Pose): void {
     const { pan, tilt } = this.traits.missDeg
+    this.#isBeside = true
     this.#motion = { kind: 'to', pose: this.#held({ ...pose, pan: pose.pan + pan, tilt: pose.tilt + tilt }) }
   }
 
@@ -176,6 +199,14 @@ export class PtzSimulator {
       ]
       if (!units || pan === undefined || tilt === undefined) return faulty
       this.#send({ pan: pan * units.panPerUnit, tilt: tilt * units.tiltPerUnit, zoom: zoom ?? this.#pose.zoom })
+      return ''
+    },
+    RelativeMove: (text) => {
+      const { byView, viewGain } = this.traits
+      const [x, y, zoom] = [numberIn(text, 'PanTilt', 'x'), numberIn(text, 'PanTilt', 'y'), numberIn(text, 'Zoom', 'x')]
+      if (!byView || x === undefined || y === undefined) return faulty
+      const direction = directionOf({ x: (x * viewGain) / byView.max, y: (y * viewGain) / byView.max }, this.view())
+      this.#send({ ...direction, zoom: this.#pose.zoom + (zoom ?? 0) })
       return ''
     },
     ContinuousMove: (text) => {
@@ -224,8 +255,10 @@ export class PtzSimulator {
   }
 
   #status(): string {
-    const { tellsMoving, tellsPosition, units } = this.traits
-    const { pan, tilt, zoom } = this.#pose
+    const { missDeg, tellsMoving, tellsPosition, units } = this.traits
+    const miss = this.#isBeside ? missDeg : { pan: 0, tilt: 0 }
+    const { zoom } = this.#pose
+    const [pan, tilt] = [this.#pose.pan - miss.pan, this.#pose.tilt - miss.tilt]
     const state = this.#motion.kind === 'still' ? 'IDLE' : 'MOVING'
     const position =
       tellsPosition && units

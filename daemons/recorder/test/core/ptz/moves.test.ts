@@ -127,5 +127,5 @@ t.test('what is known of a camera that turns takes no more than its row in the m
     for (const { moves } of stages) await moves.move(CAMERA, right, ann, here())
     return stages
   })
-  t.ok(bytes < many * 64 * 1024, `${bytes} bytes`)
+  t.ok(bytes < many * (256 - 3 * 36) * 1024, `${bytes} bytes`)
 })

@@ -8,9 +8,12 @@ import { type CameraWrite, createWrites } from '../../../core/clocks/writes.ts'
 import type { PtzGeometry } from '../../../core/ptz/geometry.ts'
 import { createHeads } from '../../../core/ptz/head.ts'
 import { type By, CameraMoves, type OpenMove } from '../../../core/ptz/moves.ts'
+import { createSteering, type Eyes } from '../../../core/ptz/steering.ts'
+import { createTraining } from '../../../core/ptz/training.ts'
 import { readSoap } from '../../../wire/soap.ts'
 import { onvifAnswer, type PeerTraits } from '../../peer/onvif-camera.ts'
 import { PtzSimulator, type PtzTraits } from '../../peer/ptz-simulator.ts'
+import { pictureOf } from '../../peer/ptz-world.ts'
 
 export const CAMERA = 'one'
 
@@ -82,4 +85,39 @@ export function ptzStage(
     return await task
   }
   return Object.assign(stage, { camera, clock, during, heads, moves, told, writes })
+}
+
+/** Pictures of what the camera sees, a moment later than it is. */
+export function eyesOf(
+  { camera, clock }: Pick<ReturnType<typeof ptzStage>, 'camera' | 'clock'>,
+  wish: { isDark?: boolean } = {},
+): Eyes {
+  return {
+    async look() {
+      if (wish.isDark) throw new Fault('no_picture', 'none')
+      return { ...pictureOf(camera.view(), { width: 128, height: 72 }, 4), shownAt: clock.epochMs() }
+    },
+  }
+}
+
+export function steeringStage(wish: Parameters<typeof ptzStage>[0] = {}, seen: { isDark?: boolean } = {}) {
+  const stage = ptzStage(wish)
+  const { clock, moves } = stage
+  const geometry = () => stage.geometry
+  const limits = { arriveMs: 10_000, behindMs: 500 }
+  const steering = createSteering({ clock, moves, eyes: eyesOf(stage, seen), geometry, limits })
+  const train = createTraining({
+    ...{ clock, moves, steering },
+    async save(_, learned) {
+      stage.geometry = learned
+    },
+  })
+  return Object.assign(stage, { steering, train })
+}
+
+/** What is true of the played camera. */
+export function truthOf(camera: PtzSimulator, tiltPerUnit: number | null = null): PtzGeometry {
+  const zooms = Array.from({ length: 21 }, (_, at) => at / 20)
+  const widths = zooms.map((zoom) => ({ zoom, hfovDeg: camera.hfovAt(zoom) }))
+  return { kind: 'calibrated', widths, panPerUnit: null, tiltPerUnit, aspect: 9 / 16, at: 0 }
 }
