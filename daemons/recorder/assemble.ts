@@ -28,6 +28,7 @@ import { faultStatus } from './api/fault-status.ts'
 import { footageRoutes } from './api/footage-routes.ts'
 import { peopleRoutes } from './api/people-routes.ts'
 import { pictureRoutes } from './api/picture-routes.ts'
+import { patrolRoutes } from './api/ptz-patrol-routes.ts'
 import { ptzRoutes } from './api/ptz-routes.ts'
 import { storageRoutes } from './api/storage-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
@@ -177,6 +178,7 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
   const ptz = await ptzOf(context, {
     ...{ ledger, cameras, writes: clocks.writes, decoder: pictures.decoder, newest: watching.newest },
+    ...{ tell: watching.tell, zone: () => clocks.zone.name() },
   })
   return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, ptz, watching, authority }
 }
@@ -293,6 +295,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...discoveryRoutes({ callers, discovery: house.discovery, recorder }),
       ...clockRoutes({ callers, cameras, recorder, ...house.clocks }),
       ...ptzRoutes({ clock, callers, cameras, recorder, ...house.ptz }),
+      ...patrolRoutes({ callers, cameras, recorder, ...house.ptz }),
       ...storageRoutes({
         ...{ clock, callers, cameras, footage, recorder, realFolder, stateFolder: context.stateFolder },
         storage: createStorage({ book: house.storage, footage }),

@@ -4,14 +4,17 @@ import { Fault } from '#kit/pure/fault.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { Part } from '#kit/run/parts.ts'
+import { followMessage, patrolMessage } from '../api/ptz-patrol-routes.ts'
 import type { RecorderConfig } from '../config.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import type { Writes } from '../core/clocks/writes.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
 import type { PictureDecoder } from '../core/ports.ts'
+import { Follows } from '../core/ptz/follow.ts'
 import type { PtzGeometry } from '../core/ptz/geometry.ts'
 import { createHeads } from '../core/ptz/head.ts'
 import { CameraMoves } from '../core/ptz/moves.ts'
+import { Patrols } from '../core/ptz/patrol.ts'
 import type { PtzBook } from '../core/ptz/ptz-book.ts'
 import { createSteering, type Eyes, type Steering } from '../core/ptz/steering.ts'
 import { createTraining, type Train } from '../core/ptz/training.ts'
@@ -26,6 +29,9 @@ export interface PtzHouse {
   book: PtzBook
   steering: Steering
   train: Train
+  patrols: Patrols
+  /** Detectors tell it what they see: `follows.sighted`. */
+  follows: Follows
   part: Part
 }
 
@@ -36,6 +42,10 @@ interface PtzParts {
   decoder: Pick<PictureDecoder, 'shades'>
   /** What a camera shows now. */
   newest(camera: string): ChosenPicture | undefined
+  /** Tells something of a camera to who reads the feed. */
+  tell(camera: string, message: Readonly<Record<string, unknown>>): void
+  /** IANA name of the zone of this machine. */
+  zone(): string
 }
 
 const ALL = { cameras: 'all' } as const
@@ -77,8 +87,45 @@ export async function ptzOf(context: Context, parts: PtzParts): Promise<PtzHouse
     limits: { arriveMs: ptz.arrive_ms, behindMs: ptz.behind_ms },
   })
   const save = (camera: string, learned: PtzGeometry) => book.put(camera, { geometry: learned })
+  const { follows, patrols } = byThemselves(context, parts, { moves, book })
+  const forget = () => void book.keep(new Set(cameras.list().map(({ record }) => record.id))).catch(() => {})
   return {
-    ...{ moves, book, steering, train: createTraining({ clock, moves, steering, save }) },
-    part: { name: 'ptz', start: () => moves.start(), stop: () => moves.close() },
+    ...{ moves, book, steering, train: createTraining({ clock, moves, steering, save }), patrols, follows },
+    part: {
+      name: 'ptz',
+      start() {
+        forget()
+        moves.start()
+        patrols.start()
+      },
+      async stop() {
+        patrols.stop()
+        await moves.close()
+      },
+    },
   }
+}
+
+/** What moves cameras without a person. */
+function byThemselves(
+  { clock, config: { ptz }, log }: Context,
+  { cameras, tell, zone }: PtzParts,
+  { book, moves }: { book: PtzBook; moves: CameraMoves },
+) {
+  const follows: Follows = new Follows({
+    ...{ clock, moves, book },
+    limits: { everyMs: ptz.follow_ms, lostMs: ptz.lost_ms, leadMs: ptz.lead_ms },
+    onChange: (camera) => tell(camera, followMessage(camera, { book, follows })),
+  })
+  const patrols: Patrols = new Patrols({
+    ...{ clock, moves, book, zone },
+    whyNot(camera) {
+      const known = cameras.list().find(({ record }) => record.id === camera)
+      if (!known?.record.enabled) return 'The camera is switched off.'
+      return follows.isBusy(camera) ? 'Auto tracking has the camera.' : null
+    },
+    onChange: (camera) => tell(camera, patrolMessage(camera, { book, patrols })),
+    onUnsaved: (fault) => log.error('the pause of a patrol is not kept', { fault }),
+  })
+  return { follows, patrols }
 }

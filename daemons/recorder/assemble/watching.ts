@@ -38,6 +38,8 @@ export interface Watching {
   newest(camera: string): ChosenPicture | undefined
   /** The state of a camera is another. */
   stateChanged(): void
+  /** Tells something of a camera to the readers of the feed who see it. */
+  tell(camera: string, message: Readonly<Record<string, unknown>>): void
   /** These cameras are there now. */
   camerasAre(records: readonly CameraRecord[]): void
   /** A camera has masks from now on. */
@@ -78,6 +80,7 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
     tapOf: (camera) => live.tapOf(camera),
     newest: (camera) => live.newest(camera),
     stateChanged: () => feed.changed(),
+    tell: (camera, message) => feed.tell(camera, message),
     camerasAre(records) {
       live.keep(records.map((record) => ({ id: record.id, sub: subPlaceOf(record) })))
       feed.changed()

@@ -43,10 +43,42 @@ const geometry = Type.Object(
   },
   strict,
 )
+const patrol = Type.Object(
+  {
+    steps: Type.Array(
+      Type.Object({ preset: Type.String(), presetName: Type.String(), dwellSeconds: Type.Integer() }, strict),
+    ),
+    enabled: Type.Boolean(),
+    schedule: Type.Union([
+      Type.Object({ days: Type.Array(Type.Integer()), from: Type.String(), to: Type.String() }, strict),
+      Type.Null(),
+    ]),
+    ...{ resumeAfterSeconds: Type.Integer(), isHeld: Type.Boolean(), pausedUntil: numberOrNull },
+  },
+  strict,
+)
+const follow = Type.Object(
+  {
+    ...{ enabled: Type.Boolean(), groups: Type.Array(Type.String()), maxFollowSeconds: Type.Integer() },
+    ...{ returnPreset: textOrNull, returnPresetName: textOrNull },
+    ...{ returnAfterSeconds: Type.Integer(), resumeAfterSeconds: Type.Integer() },
+  },
+  strict,
+)
 const ptzFile = Type.Object(
   {
     version: Type.Literal(VERSION),
-    cameras: Type.Array(Type.Object({ camera: Type.String(), geometry: Type.Union([geometry, Type.Null()]) }, strict)),
+    cameras: Type.Array(
+      Type.Object(
+        {
+          camera: Type.String(),
+          geometry: Type.Union([geometry, Type.Null()]),
+          patrol: Type.Union([patrol, Type.Null()]),
+          follow: Type.Union([follow, Type.Null()]),
+        },
+        strict,
+      ),
+    ),
   },
   strict,
 )

@@ -69,7 +69,7 @@ t.test('A.ptz operators turn the cameras that they see, viewers none, and what d
     tilt: [-90, 30],
     position: { pan: 20, tilt: -10, zoom: 0 },
   })
-  const who = new Set(['POST /presets', 'POST /train', 'PUT /geometry'])
+  const who = new Set(['DELETE /patrol', 'DELETE /follow', 'POST /presets', 'POST /train', 'PUT /geometry'])
   for (const [method, of, body] of [
     ['GET', '', undefined],
     ['GET', '/presets', undefined],
@@ -79,6 +79,12 @@ t.test('A.ptz operators turn the cameras that they see, viewers none, and what d
     ['POST', '/aim', { x: 0, y: 0, zoom: 0 }],
     ['POST', '/presets', { name: 'x' }],
     ['POST', '/train', undefined],
+    ['GET', '/patrol', undefined],
+    ['POST', '/patrol/pause', undefined],
+    ['GET', '/follow', undefined],
+    ['POST', '/follow/stop', undefined],
+    ['DELETE', '/patrol', undefined],
+    ['DELETE', '/follow', undefined],
     ['PUT', '/geometry', { widths: [] }],
   ] as const) {
     t.equal((await clientOf(recorder.url).call(method, path + of, body)).status, 401, of)
@@ -138,6 +144,61 @@ t.test('A.ptz.aim a camera whose width was said is aimed, also while it shows no
   t.ok(Math.abs(dome.pose().pan - before.pan - 1) < 0.1)
   t.match((await writes())[0], { operation: 'ptz_aim', performed_by: 'guard', detail: { x: 0.2, method: 'absolute' } })
   t.match(await boss.call('POST', `${path}/train`), { status: 422, body: { error: 'training_failed' } })
+})
+
+t.test('A.patrol and A.follow are set, told on the feed, and refused where the camera cannot', async (t) => {
+  const told: { type: string; cameraId: string; status?: { state: string } }[] = []
+  const socket = new WebSocket(
+    `${recorder.url.replace('http', 'ws')}/ws?token=${(await boss.call('POST', '/tokens', { name: 'x' })).body.token}`,
+  )
+  socket.onmessage = ({ data }) => void told.push(JSON.parse(String(data)))
+  await until('it is greeted', () => told.length > 0, LONG_MS)
+  const steps = [{ preset: '1', dwellSeconds: 10 }]
+  const wish = { steps, enabled: true, schedule: null, resumeAfterSeconds: 30 }
+  t.match(await boss.call('PUT', `${path}/patrol`, { ...wish, steps: [{ preset: '9', dwellSeconds: 10 }] }), {
+    status: 404,
+  })
+  for (const bad of [{ dwellSeconds: 9 }, { dwellSeconds: 3601 }])
+    t.equal((await boss.call('PUT', `${path}/patrol`, { ...wish, steps: [{ ...steps[0], ...bad }] })).status, 400)
+  t.match(await boss.call('PUT', `${path}/patrol`, wish), {
+    ...{
+      status: 200,
+      body: { patrol: { steps: [{ preset: '1', presetName: 'Gate' }] }, status: { state: 'waiting' } },
+    },
+  })
+  t.match((await guard?.call('GET', `${path}/patrol`))?.body.status, { state: 'waiting', reason: /switched off/ })
+  t.match((await guard?.call('POST', `${path}/patrol/pause`))?.body.status, { state: 'held' })
+  t.match((await guard?.call('GET', `${path}/follow`))?.body, {
+    follow: null,
+    unavailable: null,
+    status: { state: 'off' },
+  })
+  const follow = {
+    enabled: true,
+    groups: ['person'],
+    maxFollowSeconds: 60,
+    returnPreset: null,
+    returnAfterSeconds: 0,
+    resumeAfterSeconds: 10,
+  }
+  t.match(await boss.call('PUT', `${path}/follow`, { ...follow, returnPreset: '9' }), { status: 404 })
+  t.match(await boss.call('PUT', `${path}/follow`, follow), { status: 200, body: { status: { state: 'watching' } } })
+  await boss.call('PUT', `${path}/geometry`, { widths: [] })
+  t.match(await boss.call('PUT', `${path}/follow`, follow), { status: 409, body: { error: 'tracking_unavailable' } })
+  t.match((await guard?.call('POST', `${path}/follow/stop`))?.body.status, { state: 'paused' })
+  await until(
+    'both are told',
+    () => ['ptz-patrol', 'ptz-follow'].every((type) => told.some((one) => one.type === type)),
+    LONG_MS,
+  )
+  t.match(
+    told.findLast(({ type }) => type === 'ptz-patrol'),
+    { cameraId: yard, status: { state: 'held' } },
+  )
+  socket.close()
+  t.equal((await boss.call('DELETE', `${path}/follow`)).status, 204)
+  t.equal((await boss.call('DELETE', `${path}/patrol`)).status, 204)
+  t.match(await boss.call('POST', `${path}/patrol/pause`), { status: 409, body: { error: 'patrol_off' } })
 })
 
 t.test('A.ptz.move a client that holds a move and is killed leaves nothing turning', async (t) => {

@@ -534,6 +534,7 @@ export const writtenHere = 'What the recorder or somebody sets in this camera st
 export const operations: Readonly<Record<string, string>> = {
   ...{ clock: 'Clock', clock_manual: 'Manual time', ptz_move: 'Turned', ptz_stop: 'Stopped' },
   ...{ ptz_preset: 'Turned to a preset', ptz_preset_saved: 'Preset saved', ptz_aim: 'Aimed', ptz_train: 'Trained' },
+  ...{ ptz_patrol: 'Step of the patrol', ptz_follow: 'Followed', ptz_follow_return: 'Back from following' },
 }
 export const turnedFor = (seconds: string) => `for ${seconds}`
 export const byItself = 'the recorder'

@@ -23,6 +23,8 @@ export interface StatusFeed<Account> {
   open(account: Account, tell: TellReader): () => void
   /** A camera may be another now. */
   changed(): void
+  /** Tells something of a camera to who sees it; who is too slow for it misses it. */
+  tell(camera: string, message: Readonly<Record<string, unknown>>): void
   close(): void
 }
 
@@ -89,6 +91,10 @@ export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>)
     },
     changed() {
       if (readers.size > 0) gathering ??= clock.after(GATHER_MS, updateAll)
+    },
+    tell(camera, message) {
+      const text = JSON.stringify(message)
+      for (const { account, tell } of readers) if (seenBy(account).some(({ id }) => id === camera)) tell(text)
     },
     close,
   }

@@ -44,6 +44,27 @@ export const ptz = Type.Object(
       unit: 'ms',
       description: 'how much later than it looks somewhere a camera shows it',
     }),
+    follow_ms: Type.Integer({
+      default: 500,
+      minimum: 500,
+      maximum: 10_000,
+      unit: 'ms',
+      description: 'auto tracking: time between two positions that a camera is sent to',
+    }),
+    lead_ms: Type.Integer({
+      default: 400,
+      minimum: 0,
+      maximum: 5000,
+      unit: 'ms',
+      description: 'auto tracking: how far ahead of who is followed the camera is sent',
+    }),
+    lost_ms: Type.Integer({
+      default: 3000,
+      minimum: 500,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'auto tracking: who is not seen for so long is lost',
+    }),
     presets: Type.Integer({
       default: 256,
       minimum: 1,

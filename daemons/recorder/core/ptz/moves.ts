@@ -27,6 +27,8 @@ export interface By {
   readonly operation?: string
   /** Beside the usual. */
   readonly detail?: Detail
+  /** Asked once more right before it is sent: somebody else may have come. */
+  readonly isWanted?: () => boolean
 }
 
 /** A move by hand that is under way, as it is kept across a kill of the recorder. */
@@ -180,6 +182,7 @@ export class CameraMoves {
   async recall(camera: string, preset: string, by: By): Promise<void> {
     const head = await this.head(camera)
     const { name } = await this.requirePreset(camera, preset)
+    if (by.isWanted?.() === false) throw takenOver()
     const { lane } = await this.#begin(camera, by)
     await this.#written(camera, by.kind === 'patrol' ? 'ptz_patrol' : 'ptz_preset', by, async () => {
       await lane.command(() => head.recall(preset))
@@ -288,7 +291,10 @@ export class CameraMoves {
   async #hold(camera: string, speed: Speed, by: By, head: Head): Promise<Moving> {
     const { clock } = this.#parts
     const { moving } = this.#stateOf(camera)
-    if (moving?.head && moving.by.name === by.name) return Object.assign(moving, { speed, times: moving.times + 1 })
+    if (moving?.head && moving.by.name === by.name) {
+      this.#tell(camera, by)
+      return Object.assign(moving, { speed, times: moving.times + 1 })
+    }
     const state = await this.#begin(camera, by)
     const [beganMs, beganAt] = [clock.monotonicMs(), clock.epochMs()]
     const made = { by, speed, beganMs, beganAt, times: 1, timer: undefined, head }

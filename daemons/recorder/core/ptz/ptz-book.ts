@@ -1,10 +1,53 @@
 /** What was said of cameras that turn, and learned of them; kept across restarts. */
 import type { PtzGeometry } from './geometry.ts'
 
+/** One step of a patrol. */
+interface PatrolStep {
+  readonly preset: string
+  /** As the camera had it when it was saved. */
+  readonly presetName: string
+  readonly dwellSeconds: number
+}
+
+/** When a patrol runs, in the zone of the recorder. Over midnight it belongs to the day on which it begins. */
+export interface PatrolSchedule {
+  /** 0 is Sunday. */
+  readonly days: readonly number[]
+  /** `HH:MM`. The same twice: all day. */
+  readonly from: string
+  readonly to: string
+}
+
+/** A patrol as it is saved. Never changed in place. */
+export interface PatrolRecord {
+  readonly steps: readonly PatrolStep[]
+  readonly enabled: boolean
+  /** Null: always. */
+  readonly schedule: PatrolSchedule | null
+  readonly resumeAfterSeconds: number
+  /** Held until it is resumed. */
+  readonly isHeld: boolean
+  /** Epoch ms until which it stands back; null: it does not. */
+  readonly pausedUntil: number | null
+}
+
+/** Auto tracking of one camera as it is saved. Never changed in place. */
+export interface FollowRecord {
+  readonly enabled: boolean
+  readonly groups: readonly string[]
+  readonly maxFollowSeconds: number
+  readonly returnPreset: string | null
+  readonly returnPresetName: string | null
+  readonly returnAfterSeconds: number
+  readonly resumeAfterSeconds: number
+}
+
 /** Of one camera. Never changed in place. */
 export interface PtzRecord {
   readonly camera: string
   readonly geometry: PtzGeometry | null
+  readonly patrol: PatrolRecord | null
+  readonly follow: FollowRecord | null
 }
 
 export interface PtzBook {
@@ -31,7 +74,8 @@ export function createPtzBook(records: readonly PtzRecord[], save: (records: Ptz
       throw error
     }
   }
-  const of = (camera: string) => known.find((one) => one.camera === camera) ?? { camera, geometry: null }
+  const of = (camera: string) =>
+    known.find((one) => one.camera === camera) ?? { camera, geometry: null, patrol: null, follow: null }
 
   return {
     of,

@@ -1,5 +1,5 @@
 /** A world of grey shades all around a camera, and what a camera sees of it: so that its picture moves as it turns. */
-import { directionOf, type View } from '../../core/ptz/geometry.ts'
+import { directionOf, pointOf, type View } from '../../core/ptz/geometry.ts'
 import type { GreyPicture } from '../../core/ptz/picture-shift.ts'
 
 /** Sizes of what there is to see, in degrees; each divides a full turn. */
@@ -47,4 +47,18 @@ export function pictureOf(
       bytes[row * width + column] = Math.max(0, Math.min(255, shade))
     }
   return { width, height, bytes }
+}
+
+/** Where somebody is seen: a box as fractions of the picture; undefined outside of it. */
+export function boxOf(
+  at: { pan: number; tilt: number },
+  view: View,
+  sizeDeg: { wide: number; high: number },
+): [number, number, number, number] | undefined {
+  const middle = pointOf(at, view)
+  if (!middle || Math.abs(middle.x) > 1 || Math.abs(middle.y) > 1) return undefined
+  const half = [sizeDeg.wide / view.hfovDeg / 2, sizeDeg.high / (view.hfovDeg * view.aspect) / 2] as const
+  const [x, y] = [(middle.x + 1) / 2, (1 - middle.y) / 2]
+  const inside = (value: number) => Math.max(0, Math.min(1, value))
+  return [inside(x - half[0]), inside(y - half[1]), inside(x + half[0]), inside(y + half[1])]
 }
