@@ -538,3 +538,17 @@ export const operations: Readonly<Record<string, string>> = {
 }
 export const turnedFor = (seconds: string) => `for ${seconds}`
 export const byItself = 'the recorder'
+
+// Turning a camera (ptz-pad.ts)
+
+export const turn = 'Turn'
+export const holdToTurn = 'Hold to turn'
+export const turnUp = 'Up'
+export const turnDown = 'Down'
+export const turnLeft = 'Left'
+export const turnRight = 'Right'
+export const zoomIn = 'Zoom in'
+export const zoomOut = 'Zoom out'
+export const presets = 'Presets'
+export const noPresets = 'This camera keeps no presets.'
+export const turnedTo = (camera: string, preset: string) => `${camera} turns to ${preset}.`
