@@ -30,6 +30,8 @@ import { licenceRoutes } from './api/licence-routes.ts'
 import { mqttRoutes } from './api/mqtt-routes.ts'
 import { peopleRoutes } from './api/people-routes.ts'
 import { pictureRoutes } from './api/picture-routes.ts'
+import { patrolRoutes } from './api/ptz-patrol-routes.ts'
+import { ptzRoutes } from './api/ptz-routes.ts'
 import { storageRoutes } from './api/storage-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { type Clocks, clocksOf } from './assemble/clocks.ts'
@@ -39,6 +41,7 @@ import { licenceOf } from './assemble/licence.ts'
 import { mqttOf } from './assemble/mqtt.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
 import { openPlans, type Plans, planRoutesOf } from './assemble/plans.ts'
+import { type PtzHouse, ptzOf } from './assemble/ptz.ts'
 import { createReacting, type Reacting } from './assemble/reacting.ts'
 import { createWatching, type Watching } from './assemble/watching.ts'
 import type { RecorderConfig } from './config.ts'
@@ -85,6 +88,7 @@ interface House {
   clocks: Clocks
   pictures: Pictures
   plans: Plans
+  ptz: PtzHouse
   authority: LateAuthority
   /** Undefined on a recorder that is not licensed. */
   licence: Licence | undefined
@@ -123,6 +127,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   parts.add({ name: 'mqtt', start: () => mqtt.start(), stop: () => mqtt.stop(), stopDeadlineMs: 10_000 })
   parts.add(house.reacting.part)
   parts.add(house.pictures.part)
+  parts.add(house.ptz.part)
   parts.add(house.watching.part)
   parts.add(certificatePart(authority, config.http))
   parts.add(httpPart(context, server))
@@ -196,6 +201,7 @@ async function furnish(context: Context, records: Records): Promise<House> {
 
 interface CareParts extends Omit<CameraParts, 'ledger' | 'licence' | 'reacting'> {
   people: House['people']
+  pictures: Pictures
   site: Site
   storage: StorageBook
 }
@@ -223,7 +229,11 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
   })
   const cameras: CameraBook = await camerasOf(context, { ...parts, ledger, licence, reacting })
   const mqtt = await mqttOf(context, { cameras, ledger, licence, site, sources: { onCamera: watching.onCamera } })
-  return { cameras, clocks, licence, mqtt, reacting }
+  const ptz = await ptzOf(context, {
+    ...{ ledger, cameras, writes: clocks.writes, decoder: parts.pictures.decoder, newest: watching.newest },
+    ...{ tell: watching.tell, zone: () => clocks.zone.name() },
+  })
+  return { cameras, clocks, licence, mqtt, ptz, reacting }
 }
 
 /** Bounds of streams that are recorded. */
@@ -342,6 +352,8 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...clockRoutes({ callers, cameras, recorder, ...house.clocks }),
       ...mqttRoutes({ clock, recorder, mqtt: house.mqtt }),
       ...licenceRoutes({ callers, recorder, licence: house.licence, cameras: () => cameras.list().length }),
+      ...ptzRoutes({ clock, callers, cameras, recorder, ...house.ptz }),
+      ...patrolRoutes({ callers, cameras, recorder, ...house.ptz }),
       ...storageRoutes({
         ...{ clock, callers, cameras, footage, recorder, realFolder, stateFolder: context.stateFolder },
         storage: createStorage({ book: house.storage, footage }),

@@ -8,6 +8,7 @@ import { license } from './core/licence/keys.ts'
 import { live, pictures, playback } from './core/live/keys.ts'
 import { memoryPlan } from './core/memory.ts'
 import { plans } from './core/plans/keys.ts'
+import { ptz } from './core/ptz/keys.ts'
 import { cameraEvents, outputs, rules } from './core/rules/keys.ts'
 
 /** The recorder's default TCP port. */
@@ -457,6 +458,7 @@ export const config = Type.Object(
     live,
     pictures,
     plans,
+    ptz,
     users,
     license,
     // A camera has its state and three entities: 128 of them find room.

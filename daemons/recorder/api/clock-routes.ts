@@ -92,7 +92,8 @@ function cameraClockRoutes({ callers, cameras, clocks, recorder, writes }: Clock
         object({
           at: instant,
           operation: Type.String({
-            description: '`clock`, `clock_manual` for a switch to manual time, or `ptz_aim` for aiming by a plan',
+            description:
+              '`clock`, `clock_manual` for a switch to manual time, or how it was turned, such as `ptz_move`',
           }),
           performed_by: orNull(Type.String({ description: 'null: the recorder by itself' })),
           detail: Type.Record(Type.String(), Type.Union([text, Type.Number(), yesNo, Type.Null()])),

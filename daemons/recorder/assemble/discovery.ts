@@ -28,12 +28,16 @@ function userAgentOf(version: string): string {
   return `Plantroom/${version}`
 }
 
-/** Asks cameras over ONVIF. @param answerBytes the longest answer */
-export function onvifOf(
-  { clock, config, version }: Context,
-  answerBytes: number = config.discovery.onvif_bytes,
-): OnvifClient {
-  const limits = { answerMs: config.cameras.answer_ms, answerBytes }
+interface OnvifBounds {
+  /** Time for each answer. */
+  answerMs?: number
+  /** The longest answer. */
+  answerBytes?: number
+}
+
+/** Asks cameras over ONVIF. */
+export function onvifOf({ clock, config, version }: Context, bounds: OnvifBounds = {}): OnvifClient {
+  const limits = { answerMs: config.cameras.answer_ms, answerBytes: config.discovery.onvif_bytes, ...bounds }
   return createOnvifClient({ clock, limits, userAgent: userAgentOf(version) })
 }
 

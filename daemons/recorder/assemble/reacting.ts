@@ -48,7 +48,7 @@ export async function createReacting(context: Context, parts: ReactingParts): Pr
   const { clock, config, log, stateFolder } = context
   const { cameras, feed, ledger } = parts
   const bounds = config.camera_events
-  const onvif = onvifOf(context, bounds.answer_bytes)
+  const onvif = onvifOf(context, { answerBytes: bounds.answer_bytes })
   const happened = openHappened({
     ...{
       clock,

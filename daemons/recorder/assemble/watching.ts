@@ -7,7 +7,7 @@ import type { Callers } from '../api/callers.ts'
 import { feedSocketRoute, toldCameras, videoSocketRoute } from '../api/live-routes.ts'
 import { streamRoute } from '../api/stream-route.ts'
 import type { RecorderConfig } from '../config.ts'
-import type { AccountRecord } from '../core/access/accounts.ts'
+import { type AccountRecord, maySee } from '../core/access/accounts.ts'
 import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
@@ -45,6 +45,8 @@ export interface Watching {
   /** Told whenever a camera may be another, was added or removed; quick. @returns ends it */
   onCamera(listener: () => void): () => void
   feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'happened'>
+  /** Tells something of a camera to the readers of the feed who see it. */
+  tell(camera: string, message: Readonly<Record<string, unknown>>): void
   /** These cameras are there now. */
   camerasAre(records: readonly CameraRecord[]): void
   /** Plans of the site are others, or where a camera is on them. */
@@ -99,6 +101,7 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
     },
     tellAll: (news) => feed.tell(news, () => true),
     feed,
+    tell: (camera, message) => feed.happened((account) => (maySee(account, camera) ? message : undefined)),
     camerasAre(records) {
       live.keep(records.map((record) => ({ id: record.id, sub: subPlaceOf(record) })))
       changed()

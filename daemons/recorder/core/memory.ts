@@ -120,6 +120,7 @@ export function memoryPlan(): MemoryPlan {
       },
       ...onvifRows(),
       ...reactingRows(),
+      ptzRow(),
       timeServerRow(),
       {
         ...{
@@ -168,6 +169,14 @@ function timeServerRow(): MemoryRow {
     ...{ what: 'questions for the time, and who asks' },
     all: (setting) => 2 * setting('time_server.buffer_bytes') + ASKER_BYTES * setting('time_server.addresses'),
     shownBy: 'daemons/recorder/test/core/clocks/time-server.test.ts',
+  }
+}
+
+/** What is known of a camera that turns: what it says of itself, who moves it, and the small pictures that an aim compares. */
+function ptzRow(): MemoryRow {
+  return {
+    ...{ what: 'cameras that turn', of: 'camera', many: 'cameras.max', each: 256 * KIB },
+    shownBy: 'daemons/recorder/test/core/ptz/moves.test.ts',
   }
 }
 

@@ -131,6 +131,14 @@ export interface PictureWish {
   masks: readonly Mask[]
 }
 
+/** Shades of a picture, row by row. */
+export interface Shades {
+  width: number
+  height: number
+  /** `width * height`. */
+  bytes: Uint8Array
+}
+
 /** Pictures of a group to paint masks into. */
 export interface FilmWish {
   camera: string
@@ -148,6 +156,8 @@ export interface PictureDecoder {
    * @throws Fault `decoder_missing`, `decoder_busy`, `decoder_failed`, `picture_undecodable`, `picture_too_large`
    */
   picture(wish: PictureWish, signal: AbortSignal): Promise<Uint8Array>
+  /** Shades of a small picture for the recorder itself, without masks: they leave it nowhere. Faults as for `picture` */
+  shades(wish: Omit<PictureWish, 'masks' | 'width'> & { width: number }, signal: AbortSignal): Promise<Shades>
   /** @returns the same pictures with masks, coded anew as H.264 from a key frame on. Faults as for `picture` */
   film(wish: FilmWish, signal: AbortSignal): Promise<CodedGroup>
 }

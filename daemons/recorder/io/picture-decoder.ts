@@ -13,7 +13,7 @@ import { Backoff } from '#kit/pure/pace.ts'
 import { counted, durationText } from '#kit/pure/text.ts'
 import { DECODED_BYTES } from '../core/memory.ts'
 import { neededForLast } from '../core/pictures/choice.ts'
-import type { CodedGroup, DecoderHealth, FilmWish, PictureDecoder, PictureWish } from '../core/ports.ts'
+import type { CodedGroup, DecoderHealth, FilmWish, PictureDecoder, PictureWish, Shades } from '../core/ports.ts'
 import { readUnits, writeUnits } from '../wire/annex-b.ts'
 import { h264 } from '../wire/h264.ts'
 import type { StreamFacts, UnitRole } from '../wire/pictures.ts'
@@ -114,16 +114,28 @@ class Decoder implements DecoderProcess {
     return this.#child?.process.pid
   }
 
-  async picture({ camera, group: whole, masks, width: asked }: PictureWish, signal: AbortSignal): Promise<Uint8Array> {
+  async picture({ width, ...wish }: PictureWish, signal: AbortSignal): Promise<Uint8Array> {
+    return (await this.#still({ ...wish, width, isGrey: false }, signal)).bytes
+  }
+
+  shades(wish: Parameters<PictureDecoder['shades']>[0], signal: AbortSignal): Promise<Shades> {
+    // Rows of GStreamer's are as long as a multiple of four.
+    return this.#still({ ...wish, width: wish.width & ~3, masks: [], isGrey: true }, signal)
+  }
+
+  async #still(wish: PictureWish & { isGrey: boolean }, signal: AbortSignal): Promise<Shades> {
+    const { camera, group: whole, isGrey, masks, width: asked } = wish
     const group = { sets: whole.sets, pictures: neededForLast(whole) }
     const { height, width } = factsOf(group)
     // Even, since colours have half the width and height.
-    const outWidth = Math.max(2, Math.min(asked ?? width, width) & ~1)
+    const outWidth = Math.max(isGrey ? 4 : 2, Math.min(asked ?? width, width) & ~(isGrey ? 3 : 1))
     const outHeight = Math.max(2, Math.round((outWidth * height) / width) & ~1)
     const sets = Buffer.concat(group.sets.units).toString('base64')
     const isKept = width * height <= this.#parts.limits.keptPixels
-    const head = { kind: 'picture' as const, outWidth, outHeight, masks, sets, isKept }
-    return (await this.#ask({ camera, group, head }, signal)).body
+    const head = { kind: 'picture' as const, outWidth, outHeight, masks, sets, isKept, isGrey }
+    const { body } = await this.#ask({ camera, group, head }, signal)
+    if (isGrey && body.length !== outWidth * outHeight) throw undecodable('its shades are not as many as its pixels')
+    return { width: outWidth, height: outHeight, bytes: body }
   }
 
   async film({ camera, fromMs, group, masks }: FilmWish, signal: AbortSignal): Promise<CodedGroup> {

@@ -182,6 +182,8 @@ interface PictureWish extends Coded {
   sets: string
   /** Whether the flows may stay for the next picture. */
   isKept: boolean
+  /** Shades instead of a JPEG. */
+  isGrey: boolean
   outWidth: number
   outHeight: number
 }
@@ -283,23 +285,27 @@ function prepared(sample: HeldSample, colours: string, wish: PictureWish): Uint8
   return own.bytes
 }
 
-async function jpegOf(sample: HeldSample, wish: PictureWish): Promise<Uint8Array> {
-  const { height, isKept, outHeight, outWidth, width } = wish
+/** @returns a JPEG, or its shades */
+async function stillOf(sample: HeldSample, wish: PictureWish): Promise<Uint8Array> {
+  const { height, isGrey, isKept, outHeight, outWidth, width } = wish
   const colours = coloursOf(sample.caps, wish)
   const picture = prepared(sample, colours, wish)
   const from = `video/x-raw,format=I420,width=${width},height=${height},framerate=0/1,colorimetry=${colours === LIMITED ? ALL_SHADES : colours}`
-  const to = `video/x-raw,format=I420,width=${outWidth},height=${outHeight},pixel-aspect-ratio=1/1,colorimetry=${ALL_SHADES}`
+  const size = `width=${outWidth},height=${outHeight},pixel-aspect-ratio=1/1`
+  const to = isGrey
+    ? `video/x-raw,format=GRAY8,${size}`
+    : `video/x-raw,format=I420,${size},colorimetry=${ALL_SHADES} ! jpegenc quality=85`
   const flow = await coding.flow(
-    `appsrc name=in format=time max-bytes=0 caps=${from} ! videoscale ! videoconvert ! ${to} ! jpegenc quality=85 ! ${SINK}`,
+    `appsrc name=in format=time max-bytes=0 caps=${from} ! videoscale ! videoconvert ! ${to} ! ${SINK}`,
   )
   const made = flow.heard('sample')
   usedNs += PICTURE_NS
   flow.push(picture, usedNs)
   await made
-  const jpeg = flow.pull()
+  const still = flow.pull()
   if (!isKept) await coding.drop()
-  if (!jpeg) throw new Error('the picture is not made into a JPEG')
-  return jpeg.bytes
+  if (!still) throw new Error('the picture is not made into a JPEG')
+  return still.bytes
 }
 
 interface FilmWish extends Coded {
@@ -386,7 +392,7 @@ async function answer({ body, head }: WorkerMessage): Promise<void> {
       )
     } else {
       const wish = rest as PictureWish
-      send({ kind: 'made', id }, [await jpegOf(await decodeLast(wish, body), wish)])
+      send({ kind: 'made', id }, [await stillOf(await decodeLast(wish, body), wish)])
     }
   } catch (error) {
     // What one camera broke is no other's.

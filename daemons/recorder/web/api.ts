@@ -242,6 +242,27 @@ export interface CameraWrite {
   detail: Readonly<Record<string, string | number | boolean | null>>
 }
 
+/** How a camera turns, of GET /api/cameras/{id}/ptz. */
+export interface Turning {
+  supported: boolean
+  continuous: boolean
+  zoom: boolean
+  mostPresets: number
+}
+
+/** A place that a camera remembers. */
+export interface Preset {
+  token: string
+  name: string
+}
+
+/** Shares of the fastest, -1..1: to the right, up, in. */
+export interface Speed {
+  pan: number
+  tilt: number
+  zoom: number
+}
+
 interface Credentials {
   username?: string
   password: string
@@ -414,6 +435,15 @@ export const mqttApi = {
   state: () => call<Mqtt>('GET /api/mqtt', undefined, { isPolled: true }),
   change: (wish: MqttWish) => call<Mqtt>('PUT /api/mqtt', wish, { answerMs: MQTT_MS }).catch(atItsField),
   test: () => call<unknown>('POST /api/mqtt/test', undefined, { answerMs: MQTT_MS }),
+}
+
+/** Calls that turn cameras. */
+export const ptzApi = {
+  read: (id: string) => call<Turning>(`GET ${cameraPath(id)}/ptz`, undefined, { isPolled: true }),
+  presets: (id: string) => call<Preset[]>(`GET ${cameraPath(id)}/ptz/presets`, undefined, { isPolled: true }),
+  move: (id: string, speed: Speed) => call<unknown>(`POST ${cameraPath(id)}/ptz/move`, speed),
+  stop: (id: string) => call<unknown>(`POST ${cameraPath(id)}/ptz/stop`),
+  recall: (id: string, token: string) => call<unknown>(`POST ${cameraPath(id)}/ptz/preset`, { token }),
 }
 
 /** Calls of the page of accounts. */

@@ -119,7 +119,10 @@ function writesTable(writes: readonly CameraWrite[]): Child {
     )}</tbody></table></div>`
 }
 
-function outcomeOf({ driftAfterSeconds, error, verified }: CameraWrite['detail']): string {
+export function outcomeOf({ driftAfterSeconds, error, presetName, seconds, verified }: CameraWrite['detail']): string {
   if (typeof error === 'string') return error
+  if (typeof presetName === 'string') return presetName
+  if (typeof seconds === 'number') return texts.turnedFor(`${fixed(seconds, 1)}${THIN}s`)
+  if (driftAfterSeconds === undefined) return UNKNOWN
   return `${driftText(Number(driftAfterSeconds))}${verified === true ? '' : texts.notVerified}`
 }

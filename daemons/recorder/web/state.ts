@@ -26,7 +26,7 @@ const siteName = signal<string | null>(null)
 export const me = signal<Account | null | undefined>(undefined)
 export const isAdmin = computed(() => me.value?.role === 'administrator')
 /** Whether cameras may be turned. */
-export const mayTurn = computed(() => me.value?.role === 'administrator' || me.value?.role === 'operator')
+export const mayTurn = computed(() => isAdmin.value || me.value?.role === 'operator')
 /** Whether footage older than the last two minutes may be seen, and kept as a file. */
 export const mayExport = computed(() => me.value?.permissions.includes('export') === true)
 

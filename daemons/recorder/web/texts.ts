@@ -628,10 +628,27 @@ export const serverIsKept = 'the one that it had'
 export const nothingWritten = 'Nothing was written to it'
 export const writtenHere = 'What the recorder or somebody sets in this camera stands here.'
 export const operations: Readonly<Record<string, string>> = {
-  ...{ clock: 'Clock', clock_manual: 'Manual time', output: 'Output' },
-  ...{ ptz_return: 'Back to its preset' },
+  ...{ output: 'Output', ptz_return: 'Back to its preset' },
+  ...{ clock: 'Clock', clock_manual: 'Manual time', ptz_move: 'Turned', ptz_stop: 'Stopped' },
+  ...{ ptz_preset: 'Turned to a preset', ptz_preset_saved: 'Preset saved', ptz_aim: 'Aimed', ptz_train: 'Trained' },
+  ...{ ptz_patrol: 'Step of the patrol', ptz_follow: 'Followed', ptz_follow_return: 'Back from following' },
 }
+export const turnedFor = (seconds: string) => `for ${seconds}`
 export const byItself = 'the recorder'
+
+// Turning a camera (ptz-pad.ts)
+
+export const turn = 'Turn'
+export const holdToTurn = 'Hold to turn'
+export const turnUp = 'Up'
+export const turnDown = 'Down'
+export const turnLeft = 'Left'
+export const turnRight = 'Right'
+export const zoomIn = 'Zoom in'
+export const zoomOut = 'Zoom out'
+export const presets = 'Presets'
+export const noPresets = 'This camera keeps no presets.'
+export const turnedTo = (camera: string, preset: string) => `${camera} turns to ${preset}.`
 
 // The licence (licence-page.ts)
 

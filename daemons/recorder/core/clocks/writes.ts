@@ -5,7 +5,7 @@ import type { Clock } from '#kit/clock.ts'
 export interface CameraWrite {
   readonly camera: string
   readonly at: number
-  /** `clock`, `clock_manual`, `ptz_aim`. */
+  /** `clock`, `clock_manual`, and those of cameras that turn, such as `ptz_move`. */
   readonly operation: string
   /** Who asked for it; null: the recorder itself. */
   readonly performedBy: string | null
@@ -18,7 +18,10 @@ interface WritesParts {
   records: readonly CameraWrite[]
   /** Resolves once they are on disk. */
   save(records: CameraWrite[]): Promise<void>
-  /** Kept of one camera, and in all, those of cameras that are gone too; the oldest go first. */
+  /**
+   * Kept of one camera, and in all, those of cameras that are gone too. Of a camera the oldest of the operation goes that it has
+   * most of: a patrol takes a step every few seconds, and what a person did is looked for later.
+   */
   perCamera: number
   inAll: number
 }
@@ -37,10 +40,17 @@ export function createWrites({ clock, inAll, perCamera, records, save }: WritesP
   return {
     async add(write) {
       const mine = own(write.camera)
-      const tooOld = mine.length >= perCamera ? mine[0] : kept.length >= inAll ? kept[0] : undefined
+      const tooOld = mine.length >= perCamera ? oldestOfMost(mine) : kept.length >= inAll ? kept[0] : undefined
       kept = [...kept.filter((one) => one !== tooOld), { ...write, at: clock.epochMs() }]
       await save([...kept])
     },
     of: (camera, most) => own(camera).reverse().slice(0, most),
   }
+}
+
+function oldestOfMost(writes: readonly CameraWrite[]): CameraWrite | undefined {
+  const counts = new Map<string, number>()
+  for (const { operation } of writes) counts.set(operation, (counts.get(operation) ?? 0) + 1)
+  const most = Math.max(...counts.values())
+  return writes.find(({ operation }) => counts.get(operation) === most)
 }

@@ -56,6 +56,16 @@ t.test('makes a JPEG of the last picture of a group, as wide as was asked', asyn
   t.match(decoder.health(), { state: 'ready', crashes: 0, fault: null, decoders: { h264: String } })
 })
 
+t.test('gives the shades of a picture, a small one, for what is compared', async (t) => {
+  const { decoder } = opened(t)
+  const asked = { camera: 'door', group: upTo(group, 6), width: 146 }
+  const { bytes, height, width } = await decoder.shades(asked, never)
+  t.same([width, height, bytes.length], [144, 96, 144 * 96])
+  const jpeg = await pixelsOf(await decoder.picture(wishOf(upTo(group, 6), { width: 144 }), never))
+  const wrong = [...bytes].filter((shade, at) => Math.abs(shade - jpeg.at(at % width, Math.floor(at / width))) > 60)
+  t.ok(wrong.length < bytes.length / 50, `${wrong.length} pixels are another`)
+})
+
 t.test('finds the picture among those that are decoded before and shown after it', async (t) => {
   const film = await makeCountingFilm(work, 1, ['-bf', '2', '-tune', 'film', '-x264-params', 'b-adapt=0'])
   const reordered = firstGroupOf(film, work)

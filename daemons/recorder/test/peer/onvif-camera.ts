@@ -12,6 +12,7 @@ import type { Owner } from '#kit/test/running-daemon.ts'
 import { ntpQuestion, readNtpAnswer } from '../../wire/ntp.ts'
 import { createPeerEvents, type PeerEvents } from './onvif-events.ts'
 import { envelope, faultText } from './onvif-text.ts'
+import { faulty, type PtzSimulator, ptzConfiguration } from './ptz-simulator.ts'
 
 /** One of its streams, as it is set. */
 export interface PeerProfile {
@@ -61,6 +62,8 @@ export interface PeerTraits {
   ntpPort: number | undefined
   /** Port of a server of RTSP on 127.0.0.1; undefined: nobody is there. */
   rtspPort: number | undefined
+  /** How it turns; undefined: not at all. */
+  ptz: PtzSimulator | undefined
   /** Its relays, whether it refuses to switch them. */
   relays: PeerRelay[]
   refusesRelays: boolean
@@ -93,7 +96,7 @@ const usual: Omit<PeerTraits, 'host'> = {
   ...{ instead: {}, name: 'Yard camera', answerProbe: undefined, rtspPort: undefined },
   ...{ timeZone: 'UTC0', localMinutes: 0, dateTimeType: 'Manual', isClockStuck: false },
   ...{ ntp: { isFromDhcp: true, servers: [] }, isNtpStuck: false, ntpPort: undefined },
-  ...{ relays: [], refusesRelays: false },
+  ...{ relays: [], refusesRelays: false, ptz: undefined },
 }
 
 const GROUP = '239.255.255.250'
@@ -130,7 +133,7 @@ export async function startOnvifPeer(t: Owner, wish: Partial<PeerTraits> & { hos
       return void outgoing.writeHead(400).end(faultText('ter:NotAuthorized', 'Sender not authorized'))
     }
     const event = peer.events.answer(name, text, `${own}/onvif/events`)
-    const body = await (event ?? answerTo(name, { text, own, traits, relays }))
+    const body = await (event ?? onvifAnswer(name, { text, own, traits, relays }))
     outgoing.writeHead(body.includes('Fault') ? 500 : 200, { 'content-type': 'application/soap+xml' }).end(body)
   }
 
@@ -248,9 +251,12 @@ interface Asking {
   relays: ReadonlyMap<string, number>
 }
 
-function answerTo(name: string, asking: Asking): string {
-  const { traits } = asking
-  const of = answers[name]
+/** What it answers to an operation. */
+export function onvifAnswer(name: string, asking: Asking): string {
+  const { text, traits } = asking
+  const turned = traits.ptz?.answer(name, text)
+  if (turned === faulty) return faultText('ter:InvalidArgVal', 'That is not to be')
+  const of = turned === undefined ? answers[name] : () => turned
   if (name === 'SetRelayOutputState' && traits.refusesRelays)
     return faultText('ter:RelayToken', 'The relay is bound to a rule of the camera')
   if (!of || (name === 'GetServices' && !traits.knowsServices))
@@ -293,19 +299,24 @@ const answers: Readonly<Record<string, (asking: Asking) => string>> = {
   },
   GetDeviceInformation: () =>
     '<x:Manufacturer>Peer &amp; Sons</x:Manufacturer><x:Model>PC-1</x:Model><x:FirmwareVersion>1</x:FirmwareVersion>',
-  GetServices: ({ own, traits: { media } }) =>
+  GetServices: ({ own, traits: { media, ptz } }) =>
     [
-      ...media.map((version) => [`ver${version}0/media`, `media${version}`]),
+      ...media.map((version) => [`ver${version}0/media`, `media${version}`] as const),
       ['ver10/events', 'events'],
       ['ver10/deviceIO', 'io'],
+      ...(ptz ? [['ver20/ptz', 'ptz']] : []),
     ]
       .map(([space, path]) => {
         const name = `<x:Namespace>http://www.onvif.org/${space}/wsdl</x:Namespace>`
         return `<x:Service>${name}<x:XAddr>${own}/onvif/${path}</x:XAddr></x:Service>`
       })
       .join(''),
-  GetCapabilities: ({ own }) =>
-    `<x:Capabilities><t:Media><t:XAddr>${own}/onvif/media1</t:XAddr></t:Media><t:Events><t:XAddr>${own}/onvif/events</t:XAddr></t:Events></x:Capabilities>`,
+  GetCapabilities({ own, text, traits: { ptz } }) {
+    const turns = ptz ? `<t:PTZ><t:XAddr>${own}/onvif/ptz</t:XAddr></t:PTZ>` : ''
+    const media = `<t:Media><t:XAddr>${own}/onvif/media1</t:XAddr></t:Media>`
+    const seen = `${media}<t:Events><t:XAddr>${own}/onvif/events</t:XAddr></t:Events>`
+    return `<x:Capabilities>${text.includes('PTZ') ? turns : seen}</x:Capabilities>`
+  },
   GetRelayOutputs: ({ traits }) =>
     traits.relays
       .map(
@@ -319,16 +330,17 @@ const answers: Readonly<Record<string, (asking: Asking) => string>> = {
     if (relay && !traits.refusesRelays) relay.isOn = at('LogicalState') === 'active'
     return ''
   },
-  GetProfiles({ text, traits: { profiles } }) {
+  GetProfiles({ text, traits: { profiles, ptz } }) {
     const isSecond = text.includes('ver20/media')
     return profiles
       .map(({ encoding, fps, height, token, width }) => {
         const size = `<t:Resolution><t:Width>${width}</t:Width><t:Height>${height}</t:Height></t:Resolution>`
         const rate = `<t:RateControl><t:FrameRateLimit>${fps}</t:FrameRateLimit></t:RateControl>`
         const encoder = `<t:Encoding>${encoding}</t:Encoding>${size}${rate}`
+        const turned = ptz ? ptzConfiguration : ''
         const inner = isSecond
-          ? `<x:Configurations><x:VideoEncoder>${encoder}</x:VideoEncoder></x:Configurations>`
-          : `<t:VideoEncoderConfiguration>${encoder}</t:VideoEncoderConfiguration>`
+          ? `<x:Configurations><x:VideoEncoder>${encoder}</x:VideoEncoder>${turned.replaceAll('t:PTZConfiguration', 'x:PTZ')}</x:Configurations>`
+          : `<t:VideoEncoderConfiguration>${encoder}</t:VideoEncoderConfiguration>${turned}`
         return `<x:Profiles token="${token}" fixed="true"><t:Name>${token}</t:Name>${inner}</x:Profiles>`
       })
       .join('')

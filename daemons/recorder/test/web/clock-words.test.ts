@@ -1,7 +1,7 @@
 /** What the pages of clocks say, without a browser. */
 import t from 'tap'
 import { createForm } from '#kit/web/form.ts'
-import { driftText, judgeCameraClock, offsetText } from '../../web/camera-clock-page.ts'
+import { driftText, judgeCameraClock, offsetText, outcomeOf } from '../../web/camera-clock-page.ts'
 import { judgeClock, wishOf } from '../../web/clock-page.ts'
 
 const time = { available: true, ntp: true, canNtp: true, synchronized: true }
@@ -37,4 +37,12 @@ t.test('how far a camera is off, and its local time, are said as people say them
   t.match(judgeCameraClock(state), { lit: 'ok' })
   t.match(judgeCameraClock({ ...state, driftSeconds: -2.1 }), { lit: 'warn', why: 'Set the clock.' })
   t.match(judgeCameraClock({ ...state, driftSeconds: 90, dateTimeType: 'NTP' }), { why: /from a server/ })
+})
+
+t.test('what came of each kind of write is said in a few words', async (t) => {
+  t.match(outcomeOf({ driftAfterSeconds: 0.4, verified: true }), /^0\.4\s+?s ahead$/u)
+  t.equal(outcomeOf({ preset: '1', presetName: 'Gate' }), 'Gate')
+  t.match(outcomeOf({ pan: 1, seconds: 1.25, ended: 'time' }), /^for 1\.3\s+?s$/u)
+  t.equal(outcomeOf({ error: 'It was refused.' }), 'It was refused.')
+  t.equal(outcomeOf({}), '–')
 })

@@ -24,6 +24,16 @@ t.test('the newest of each camera are kept, and of cameras that are gone no more
   t.equal(writes.of('one', 10).length, 2, 'the oldest went')
 })
 
+t.test('what a camera has most of makes room for what it has little of', async (t) => {
+  const writes = createWrites({ clock: fakeClock(), records: [], save: async () => {}, perCamera: 4, inAll: 99 })
+  await writes.add(write('one', 'clock_manual'))
+  for (let step = 0; step < 9; step++) await writes.add(write('one', 'ptz_patrol', { step }))
+  t.same(
+    writes.of('one', 9).map(({ detail, operation }) => [operation, detail.step]),
+    [...[8, 7, 6].map((step) => ['ptz_patrol', step]), ['clock_manual', undefined]],
+  )
+})
+
 t.test('as many as are kept of one camera take no more than their row in the memory plan', async (t) => {
   const detail = {
     ...Object.fromEntries(Array.from({ length: 13 }, (_, at) => [`key${at}`, at])),
