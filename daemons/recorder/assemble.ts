@@ -32,8 +32,9 @@ import { storageRoutes } from './api/storage-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { type Clocks, clocksOf } from './assemble/clocks.ts'
 import { discoveryOf, openerOf } from './assemble/discovery.ts'
-import { footageOf, storageOf } from './assemble/footage.ts'
+import { footageOf, keepMsOf, storageOf } from './assemble/footage.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
+import { createSeeing, type Seeing } from './assemble/sight.ts'
 import { createWatching, type Watching } from './assemble/watching.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
@@ -75,6 +76,7 @@ interface House {
   discovery: Discovery
   clocks: Clocks
   pictures: Pictures
+  seeing: Seeing
   authority: LateAuthority
 }
 
@@ -107,6 +109,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   parts.add({ name: 'clocks', start: () => house.clocks.start(), stop: () => house.clocks.stop() })
   parts.add(house.pictures.part)
   parts.add(house.watching.part)
+  parts.add(house.seeing.part)
   parts.add(certificatePart(authority, config.http))
   parts.add(httpPart(context, server))
   parts.add(createPresence({ ...context, daemon: 'recorder', port: () => server.address().port, says }).part)
@@ -152,7 +155,8 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   // Ends the daemon: systemd starts it again, and a new index is made while recording goes on.
   const onIndexDamaged = (fault: Fault) => parts.own(Promise.reject(fault), 'the index of footage')
   const storage = await storageOf({ ...context, onIndexDamaged })
-  const footage = await footageOf({ ...context, onIndexDamaged }, storage, ledger)
+  const onRemoved: Seeing['footageRemoved'] = (...gone) => seeing.footageRemoved(...gone)
+  const footage = await footageOf({ ...context, onIndexDamaged, onRemoved }, storage, ledger)
   const wall = createWall(clock, footage.newestAt())
   const authority = lateAuthority({
     ...{ folder: stateFolder, clock, log, product: PRODUCT },
@@ -168,10 +172,14 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const watching = createWatching(context, {
     ...{ wall, ...streams, cameras: () => cameras, decoder: pictures.decoder },
   })
-  const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, ...streams })
+  const onCameras = () => seeing.camerasChanged()
+  const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, onCameras, ...streams })
+  const keepMs = (camera: string) => keepMsOf(storage, camera)
+  const seeing: Seeing = await createSeeing(context, { ledger, wall, watching, cameras, footage, keepMs })
   const discovery = discoveryOf(context, { cameras, opener })
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
-  return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, watching, authority }
+  const rest = { clocks, pictures, watching, seeing, authority }
+  return { people, site, storage, footage, wall, cameras, discovery, ...rest }
 }
 
 /** Bounds of streams that are recorded. */
@@ -189,10 +197,12 @@ interface CameraParts extends Pick<House, 'footage' | 'wall' | 'watching'> {
   opener: StreamOpener
   memory: StreamMemory
   limits: StreamLimits
+  /** Cameras were added, changed or removed. */
+  onCameras(): void
 }
 
 async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBook> {
-  const { footage, ledger, limits, memory, opener, wall, watching } = parts
+  const { footage, ledger, limits, memory, onCameras, opener, wall, watching } = parts
   const { clock, config, log, stateFolder } = context
   const { cameras: bounds } = config
   const pictureMs = bounds.picture_ms
@@ -240,6 +250,8 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
   async function saveAndTell(next: CameraRecord[]): Promise<void> {
     await save(next)
     watching.camerasAre(next)
+    // Once the book has it.
+    setImmediate(onCameras)
   }
   watching.camerasAre(records)
   return createCameraBook({ records, save: saveAndTell, make, newId, checkHost: checkTargetHost, most: bounds.max })
@@ -269,7 +281,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
     routes: [
       ...systemRoutes({
         ...{ clock, version, users: people.users, callers, cameras, site, footage, authority, recorder },
-        decoder: pictures.decoder,
+        ...{ decoder: pictures.decoder, detector: house.seeing },
         clockAheadMs: () => wall.aheadMs(),
         keepBytes: () => house.storage.kept().keepBytes,
         timeZone: () => house.clocks.zone.name(),
@@ -296,6 +308,10 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
         readMs: config.storage.stuck_ms,
       }),
       house.watching.route(callers),
+      ...house.seeing.routes({
+        ...{ callers, recorder, decoder: pictures.decoder, newest: house.watching.newest },
+        ...{ pictureAt: pictureFrom(context, house), timeZone: () => house.clocks.zone.name() },
+      }),
     ],
     sockets: house.watching.sockets(callers),
     web: { folder: join(import.meta.dirname, 'web/recorder') },

@@ -5,6 +5,7 @@ import { alarmsTable } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
 import { live, pictures, playback } from './core/live/keys.ts'
 import { memoryPlan } from './core/memory.ts'
+import { detector, events } from './core/sight/keys.ts'
 
 /** The recorder's default TCP port. */
 export const DEFAULT_PORT = 3133
@@ -449,6 +450,8 @@ export const config = Type.Object(
     playback,
     live,
     pictures,
+    detector,
+    events,
     users,
     journal: journalTable(),
     ledger: ledgerTable(),

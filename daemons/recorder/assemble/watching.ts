@@ -11,8 +11,8 @@ import type { AccountRecord } from '../core/access/accounts.ts'
 import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
-import { createStatusFeed } from '../core/live/feed.ts'
-import { createLive } from '../core/live/live.ts'
+import { createStatusFeed, type StatusFeed } from '../core/live/feed.ts'
+import { createLive, type Live } from '../core/live/live.ts'
 import type { PlaySub } from '../core/live/sub-stream.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
 import { createPictureStreams } from '../core/pictures/picture-streams.ts'
@@ -36,8 +36,12 @@ export interface Watching {
   tapOf(camera: string): StreamTap
   /** What a camera shows now; undefined while it does not send. */
   newest(camera: string): ChosenPicture | undefined
+  /** Looks at single pictures of a camera. */
+  look: Live['look']
   /** The state of a camera is another. */
   stateChanged(): void
+  /** Tells something of a camera on the status feed. */
+  tell: StatusFeed<AccountRecord>['tell']
   /** These cameras are there now. */
   camerasAre(records: readonly CameraRecord[]): void
   /** A camera has masks from now on. */
@@ -72,12 +76,21 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
     ...{ ofAccount: bounds.streams, inAll: bounds.total_streams, what: 'live stream' },
     keys: { ofAccount: 'live.streams', inAll: 'live.total_streams' },
   })
-  const feed = createStatusFeed({ clock, seenBy: (account: AccountRecord) => toldCameras(cameras(), account) })
+  const feed = createStatusFeed({
+    clock,
+    seenBy: (account: AccountRecord) => toldCameras(cameras(), account),
+    sees: (account, camera) =>
+      cameras()
+        .seenBy(account)
+        .some(({ record }) => record.id === camera),
+  })
 
   return {
     tapOf: (camera) => live.tapOf(camera),
     newest: (camera) => live.newest(camera),
+    look: (camera) => live.look(camera),
     stateChanged: () => feed.changed(),
+    tell: (camera, message) => feed.tell(camera, message),
     camerasAre(records) {
       live.keep(records.map((record) => ({ id: record.id, sub: subPlaceOf(record) })))
       feed.changed()

@@ -13,6 +13,7 @@ import {
   tlsRow,
 } from '#kit/pure/memory-plan.ts'
 import { BLOCK_BYTES } from '../wire/picture-blocks.ts'
+import { DETECTOR_TASKS, sightRows } from './sight/memory.ts'
 
 /** A packet of RTP is as long as its interleaved length allows. */
 const PACKET_BYTES = 64 * KIB
@@ -52,6 +53,9 @@ const TASKS: MemoryPlan['tasks'] = {
   [DISK_THREADS]: 12,
   'the processes that decode': (setting) => DECODER_TASKS * setting('pictures.processes'),
   'programs that ask the clock service': CLOCK_PROGRAMS,
+  'the process that decodes for the detector': DECODER_TASKS,
+  'the external detector': DETECTOR_TASKS,
+  'the thread of events': 1,
 }
 
 export function memoryPlan(): MemoryPlan {
@@ -132,6 +136,7 @@ export function memoryPlan(): MemoryPlan {
       },
       ...liveRows(),
       ...pictureRows(),
+      ...sightRows(),
       {
         ...{ what: 'footage that waits for the disk', all: 'storage.queue_total_bytes' },
         shownBy: 'daemons/recorder/test/io/footage-store.test.ts',

@@ -166,7 +166,7 @@ const SINK = 'appsink name=out sync=false async=false wait-on-eos=false max-buff
 const SLOW_SINK = 'appsink name=out sync=false max-buffers=2'
 
 interface Coded {
-  kind: 'picture' | 'film'
+  kind: 'picture' | 'film' | 'look'
   codec: string
   width: number
   height: number
@@ -283,23 +283,60 @@ function prepared(sample: HeldSample, colours: string, wish: PictureWish): Uint8
   return own.bytes
 }
 
-async function jpegOf(sample: HeldSample, wish: PictureWish): Promise<Uint8Array> {
-  const { height, isKept, outHeight, outWidth, width } = wish
+/** @param into what makes of the scaled picture what is asked for */
+async function madeOf(sample: HeldSample, wish: PictureWish, into: string): Promise<Uint8Array> {
+  const { height, isKept, width } = wish
   const colours = coloursOf(sample.caps, wish)
   const picture = prepared(sample, colours, wish)
   const from = `video/x-raw,format=I420,width=${width},height=${height},framerate=0/1,colorimetry=${colours === LIMITED ? ALL_SHADES : colours}`
-  const to = `video/x-raw,format=I420,width=${outWidth},height=${outHeight},pixel-aspect-ratio=1/1,colorimetry=${ALL_SHADES}`
   const flow = await coding.flow(
-    `appsrc name=in format=time max-bytes=0 caps=${from} ! videoscale ! videoconvert ! ${to} ! jpegenc quality=85 ! ${SINK}`,
+    `appsrc name=in format=time max-bytes=0 caps=${from} ! videoscale ! videoconvert ! ${into} ! ${SINK}`,
   )
   const made = flow.heard('sample')
   usedNs += PICTURE_NS
   flow.push(picture, usedNs)
   await made
-  const jpeg = flow.pull()
+  const out = flow.pull()
   if (!isKept) await coding.drop()
-  if (!jpeg) throw new Error('the picture is not made into a JPEG')
-  return jpeg.bytes
+  if (!out) throw new Error('nothing is made of the picture')
+  return out.bytes
+}
+
+function jpegOf(sample: HeldSample, wish: PictureWish): Promise<Uint8Array> {
+  const to = `format=I420,width=${wish.outWidth},height=${wish.outHeight},pixel-aspect-ratio=1/1,colorimetry=${ALL_SHADES}`
+  return madeOf(sample, wish, `video/x-raw,${to} ! jpegenc quality=85`)
+}
+
+interface LookWish extends PictureWish {
+  /** So many pixels of the picture, each way, are one of the gray one. */
+  grayStep: number
+}
+
+/** @returns red, green and blue of each pixel, and behind them the gray picture */
+async function lookOf(sample: HeldSample, wish: LookWish): Promise<Uint8Array[]> {
+  const { grayStep, outHeight, outWidth } = wish
+  const rgb = await madeOf(
+    sample,
+    wish,
+    `video/x-raw,format=RGB,width=${outWidth},height=${outHeight},pixel-aspect-ratio=1/1`,
+  )
+  // A row that is no multiple of four bytes would be filled up.
+  if (rgb.length !== outWidth * outHeight * 3) throw new Error('the picture has another size than was asked for')
+  return [rgb, grayOf(rgb, { width: outWidth, height: outHeight, step: grayStep })]
+}
+
+/** A byte for each square of pixels: their mean brightness. */
+function grayOf(rgb: Uint8Array, { height, step, width }: { width: number; height: number; step: number }): Uint8Array {
+  const [columns, rows] = [Math.floor(width / step), Math.floor(height / step)]
+  const sums = new Uint32Array(columns * rows)
+  for (let y = 0; y < rows * step; y++)
+    for (let x = 0; x < columns * step; x++) {
+      const at = (y * width + x) * 3
+      const cell = Math.floor(y / step) * columns + Math.floor(x / step)
+      const shade = (rgb[at] ?? 0) + 2 * (rgb[at + 1] ?? 0) + (rgb[at + 2] ?? 0)
+      sums[cell] = (sums[cell] ?? 0) + shade
+    }
+  return Uint8Array.from(sums, (sum) => sum / (4 * step * step))
 }
 
 interface FilmWish extends Coded {
@@ -373,7 +410,7 @@ async function dropFlows(): Promise<void> {
 }
 
 async function answer({ body, head }: WorkerMessage): Promise<void> {
-  const { id, ...rest } = head as unknown as (PictureWish | FilmWish) & { id: number }
+  const { id, ...rest } = head as unknown as (PictureWish | LookWish | FilmWish) & { id: number }
   try {
     if (rest.kind === 'film') {
       // Each of them takes what there is of memory.
@@ -386,7 +423,9 @@ async function answer({ body, head }: WorkerMessage): Promise<void> {
       )
     } else {
       const wish = rest as PictureWish
-      send({ kind: 'made', id }, [await jpegOf(await decodeLast(wish, body), wish)])
+      const sample = await decodeLast(wish, body)
+      const made = wish.kind === 'look' ? await lookOf(sample, wish as LookWish) : [await jpegOf(sample, wish)]
+      send({ kind: 'made', id }, made)
     }
   } catch (error) {
     // What one camera broke is no other's.

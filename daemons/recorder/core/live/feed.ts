@@ -13,6 +13,7 @@ interface FeedParts<Account> {
   clock: Clock
   /** The cameras that an account may see, as they are now. */
   seenBy(account: Account): ToldCamera[]
+  sees(account: Account, camera: string): boolean
 }
 
 /** @returns false if it was not taken: too much waits */
@@ -23,6 +24,8 @@ export interface StatusFeed<Account> {
   open(account: Account, tell: TellReader): () => void
   /** A camera may be another now. */
   changed(): void
+  /** Something of a camera, to all who may see it. What a reader is too slow for is left out. */
+  tell(cameraId: string, message: Readonly<Record<string, unknown> & { type: string }>): void
   close(): void
 }
 
@@ -39,7 +42,7 @@ interface Reader<Account> {
   told: Map<string, string>
 }
 
-export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>): StatusFeed<Account> {
+export function createStatusFeed<Account>({ clock, seenBy, sees }: FeedParts<Account>): StatusFeed<Account> {
   const readers = new Set<Reader<Account>>()
   let gathering: Timer | undefined
   let heartbeat: Timer | undefined
@@ -89,6 +92,11 @@ export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>)
     },
     changed() {
       if (readers.size > 0) gathering ??= clock.after(GATHER_MS, updateAll)
+    },
+    tell(cameraId, { type, ...message }) {
+      if (readers.size === 0) return
+      const text = JSON.stringify({ type, cameraId, ...message })
+      for (const reader of readers) if (sees(reader.account, cameraId)) reader.tell(text)
     },
     close,
   }

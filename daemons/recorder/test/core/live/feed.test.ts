@@ -14,6 +14,7 @@ function stage() {
       [...cameras]
         .filter(([id]) => account.includes(id))
         .map(([id, state]) => ({ id, view: { id, state }, mark: state })),
+    sees: (account, camera) => account.includes(camera) && cameras.has(camera),
   })
   /** A reader that takes nothing while it is full. */
   function read(...account: string[]) {
