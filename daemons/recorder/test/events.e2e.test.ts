@@ -1,26 +1,11 @@
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { WebSocket } from 'ws'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import { CODING, LONG_MS, startCamera } from './camera.ts'
+import { LONG_MS, startCamera } from './camera.ts'
 import { type Client, clientOf, headersOf } from './client.ts'
-
-const program = promisify(execFile)
-
-/** Somebody in white walks from left to right for eight seconds, again after eight without anybody. */
-async function makeWalk(folder: string, seconds: number): Promise<string> {
-  const file = join(folder, 'walk.mkv')
-  const scene = `color=0x606060:size=320x240:rate=15:duration=${seconds}`
-  const walker = `color=white:size=40x80:rate=15:duration=${seconds}`
-  const inputs = ['-f', 'lavfi', '-i', scene, '-f', 'lavfi', '-i', walker]
-  const move = "[0][1]overlay=x='if(lt(mod(t,16),8),mod(t,16)*45-40,-100)':y=100"
-  const coding = [...CODING.split(' '), '-g', '15', '-pix_fmt', 'yuv420p']
-  await program('ffmpeg', ['-loglevel', 'error', '-y', ...inputs, '-filter_complex', move, ...coding, file])
-  return file
-}
+import { makeWalk } from './walk.ts'
 
 const work = stateFolderOf(t)
 const peer = join(import.meta.dirname, 'played-detector-child.ts')
@@ -116,7 +101,10 @@ t.test('A.tracks boxes lie where the thing was, of footage that is kept, for at 
   await boss.call('PUT', '/api/detector', { cameras: { [door]: { trackOffsetMs: 250 } } })
   const moved = (await boss.call('GET', window(event.started_at - 1000, event.ended_at + 1000))).body
   t.match(moved, { offsetMs: 250, offsetMode: 'manual' })
-  t.equal(moved.tracks[0].boxes[0].at - track.boxes[0].at, 250)
+  const instants = moved.tracks.flatMap(({ boxes }: { boxes: { at: number }[] }) => boxes.map(({ at }) => at))
+  const isMoved = ({ at }: { at: number }) => instants.includes(at + 250)
+  // Those at the end may lie behind the window now.
+  t.ok(track.boxes.filter(isMoved).length >= track.boxes.length - 2, `${instants}`)
 })
 
 t.test('A.density slices add up to the events, and a window is at most 31 days', async (t) => {

@@ -18,6 +18,7 @@ const WallPage = lazy(async () => (await import('./wall-page.ts')).WallPage)
 const CamerasPage = lazy(async () => (await import('./cameras-page.ts')).CamerasPage)
 const CameraPage = lazy(async () => (await import('./camera-page.ts')).CameraPage)
 const PlaybackPage = lazy(async () => (await import('./playback-page.ts')).PlaybackPage)
+const EventsPage = lazy(async () => (await import('./events-page.ts')).EventsPage)
 const HealthPage = lazy(async () => (await import('./health-page.ts')).HealthPage)
 const SetUpPage = lazy(async () => (await import('./set-up-page.ts')).SetUpPage)
 const StoragePage = lazy(async () => (await import('./storage-page.ts')).StoragePage)
@@ -68,6 +69,14 @@ const PAGES: readonly Page[] = [
     key: 'p',
     icon: 'play',
     draw: (camera, at) => html`<${PlaybackPage} camera=${camera} at=${at} key=${visits.value} />`,
+  },
+  {
+    word: 'events',
+    label: texts.events,
+    key: 'e',
+    icon: 'search',
+    below: 'playback',
+    draw: () => html`<${EventsPage} />`,
   },
   {
     word: 'health',
