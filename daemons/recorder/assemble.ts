@@ -36,13 +36,14 @@ import { storageRoutes } from './api/storage-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { type Clocks, clocksOf } from './assemble/clocks.ts'
 import { discoveryOf, openerOf } from './assemble/discovery.ts'
-import { footageOf, storageOf } from './assemble/footage.ts'
+import { footageOf, keepMsOf, storageOf } from './assemble/footage.ts'
 import { licenceOf } from './assemble/licence.ts'
 import { mqttOf } from './assemble/mqtt.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
 import { openPlans, type Plans, planRoutesOf } from './assemble/plans.ts'
 import { type PtzHouse, ptzOf } from './assemble/ptz.ts'
 import { createReacting, type Reacting } from './assemble/reacting.ts'
+import { createSeeing, type Seeing } from './assemble/sight.ts'
 import { createWatching, type Watching } from './assemble/watching.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
@@ -89,6 +90,7 @@ interface House {
   pictures: Pictures
   plans: Plans
   ptz: PtzHouse
+  seeing: Seeing
   authority: LateAuthority
   /** Undefined on a recorder that is not licensed. */
   licence: Licence | undefined
@@ -129,6 +131,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   parts.add(house.pictures.part)
   parts.add(house.ptz.part)
   parts.add(house.watching.part)
+  parts.add(house.seeing.part)
   parts.add(certificatePart(authority, config.http))
   parts.add(httpPart(context, server))
   parts.add(createPresence({ ...context, daemon: 'recorder', port: () => server.address().port, says }).part)
@@ -175,7 +178,9 @@ async function furnish(context: Context, records: Records): Promise<House> {
   // Ends the daemon: systemd starts it again, and a new index is made while recording goes on.
   const onIndexDamaged = (fault: Fault) => parts.own(Promise.reject(fault), 'the index of footage')
   const storage = await storageOf({ ...context, onIndexDamaged })
-  const footage = await footageOf({ ...context, onIndexDamaged }, storage, ledger)
+  let seeing: Seeing | undefined
+  const onRemoved: Seeing['footageRemoved'] = (...gone) => seeing?.footageRemoved(...gone)
+  const footage = await footageOf({ ...context, onIndexDamaged, onRemoved }, storage, ledger)
   const wall = createWall(clock, footage.newestAt())
   const authority = lateAuthority({
     ...{ folder: stateFolder, clock, log, product: PRODUCT },
@@ -196,10 +201,11 @@ async function furnish(context: Context, records: Records): Promise<House> {
   const base = { people, site, storage, footage, wall, authority, pictures, plans, watching }
   const care = await careOf(context, records, { ...base, ...streams })
   cameras = care.cameras
+  seeing = care.seeing
   return { ...base, ...care, discovery: discoveryOf(context, { cameras, opener }) }
 }
 
-interface CareParts extends Omit<CameraParts, 'ledger' | 'licence' | 'reacting'> {
+interface CareParts extends Omit<CameraParts, 'ledger' | 'licence' | 'onCameras' | 'reacting'> {
   people: House['people']
   pictures: Pictures
   site: Site
@@ -208,7 +214,7 @@ interface CareParts extends Omit<CameraParts, 'ledger' | 'licence' | 'reacting'>
 
 /** Cameras, and what looks after them. */
 async function careOf(context: Context, records: Records, parts: CareParts) {
-  const { footage, people, site, storage, watching } = parts
+  const { footage, people, site, storage, wall, watching } = parts
   const { ledger } = records
   const licence = await licenceOf(context, {
     ...{ conditions: ledger, cameras: () => cameras.list().length },
@@ -227,13 +233,16 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
     hasAccount: (id) => people.list.all().some((one) => one.id === id),
     preserve: (wish) => keeper.preserve(wish, false),
   })
-  const cameras: CameraBook = await camerasOf(context, { ...parts, ledger, licence, reacting })
+  const onCameras = () => seeing.camerasChanged()
+  const cameras: CameraBook = await camerasOf(context, { ...parts, ledger, licence, reacting, onCameras })
+  const keepMs = (camera: string) => keepMsOf(storage, camera)
+  const seeing: Seeing = await createSeeing(context, { ledger, wall, watching, cameras, footage, keepMs })
   const mqtt = await mqttOf(context, { cameras, ledger, licence, site, sources: { onCamera: watching.onCamera } })
   const ptz = await ptzOf(context, {
     ...{ ledger, cameras, writes: clocks.writes, decoder: parts.pictures.decoder, newest: watching.newest },
     ...{ tell: watching.tell, zone: () => clocks.zone.name() },
   })
-  return { cameras, clocks, licence, mqtt, ptz, reacting }
+  return { cameras, clocks, licence, mqtt, ptz, reacting, seeing }
 }
 
 /** Bounds of streams that are recorded. */
@@ -251,10 +260,12 @@ interface CameraParts extends Pick<House, 'footage' | 'licence' | 'plans' | 'rea
   opener: StreamOpener
   memory: StreamMemory
   limits: StreamLimits
+  /** Cameras were added, changed or removed. */
+  onCameras(): void
 }
 
 async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBook> {
-  const { footage, ledger, licence, limits, memory, opener, plans, reacting, wall, watching } = parts
+  const { footage, ledger, licence, limits, memory, onCameras, opener, plans, reacting, wall, watching } = parts
   const { clock, config, log, stateFolder } = context
   const { cameras: bounds } = config
   const pictureMs = bounds.picture_ms
@@ -298,6 +309,8 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
     watching.camerasAre(next)
     plans.camerasAre(next)
     reacting.camerasAre(next)
+    // Once the book has it.
+    setImmediate(onCameras)
   }
   watching.camerasAre(records)
   plans.camerasAre(records)
@@ -333,7 +346,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
     routes: [
       ...systemRoutes({
         ...{ clock, version, users: people.users, callers, cameras, site, footage, authority, recorder },
-        decoder: pictures.decoder,
+        ...{ decoder: pictures.decoder, detector: house.seeing },
         clockAheadMs: () => wall.aheadMs(),
         keepBytes: () => house.storage.kept().keepBytes,
         timeZone: () => house.clocks.zone.name(),
@@ -366,6 +379,10 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       }),
       ...house.reacting.routes(callers),
       house.watching.route(callers),
+      ...house.seeing.routes({
+        ...{ callers, recorder, decoder: pictures.decoder, newest: house.watching.newest },
+        ...{ pictureAt: pictureFrom(context, house), timeZone: () => house.clocks.zone.name() },
+      }),
     ],
     sockets: house.watching.sockets(callers),
     web: { folder: join(import.meta.dirname, 'web/recorder') },

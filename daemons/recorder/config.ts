@@ -10,6 +10,7 @@ import { memoryPlan } from './core/memory.ts'
 import { plans } from './core/plans/keys.ts'
 import { ptz } from './core/ptz/keys.ts'
 import { cameraEvents, outputs, rules } from './core/rules/keys.ts'
+import { detector, events } from './core/sight/keys.ts'
 
 /** The recorder's default TCP port. */
 export const DEFAULT_PORT = 3133
@@ -459,6 +460,8 @@ export const config = Type.Object(
     pictures,
     plans,
     ptz,
+    detector,
+    events,
     users,
     license,
     // A camera has its state and three entities: 128 of them find room.

@@ -5,7 +5,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { type Answer, type Asked, isDamaged, type SqlValue, type ThreadData, type Work } from './sqlite-writer.ts'
 import { makePlain } from './store.ts'
 
-const { busyMs, path, spare } = workerData as ThreadData
+const { busyMs, mayLoseNewest, path, spare } = workerData as ThreadData
 
 /** SQLite's log is truncated to this size once its contents are in the database. */
 const LOG_BYTES = 8_388_608
@@ -29,8 +29,8 @@ function open(): DatabaseSync {
       fresh.exec(`PRAGMA journal_mode = WAL; PRAGMA application_id = ${spare.applicationId}`)
       for (const sql of spare.schema) fresh.exec(sql)
     }
-    // Acknowledged writes survive a power cut; space by which a big import grew the log is given back.
-    fresh.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_BYTES}`)
+    // Acknowledged writes survive a power cut, unless they may be lost; space by which a big import grew the log is given back.
+    fresh.exec(`PRAGMA synchronous = ${mayLoseNewest ? 'NORMAL' : 'FULL'}; PRAGMA journal_size_limit = ${LOG_BYTES}`)
     return fresh
   } catch (error) {
     fresh.close()

@@ -69,12 +69,15 @@ interface WriterOptions {
   heapMib: { old: number; young: number }
   /** Left out: the database exists, and damage is a fault. */
   spare?: Spare
+  /** The newest changes may be lost in a power cut, though not in a kill: then no write waits for the disk. */
+  mayLoseNewest?: boolean
 }
 
 /** What the thread is given at its start. */
 export interface ThreadData {
   path: string
   busyMs: number
+  mayLoseNewest: boolean
   spare?: Pick<Spare, 'applicationId' | 'schema'>
 }
 
@@ -92,12 +95,11 @@ export interface Answer {
  * The thread keeps the process alive until it is closed, so that the process does not exit with unwritten changes.
  * @throws Fault and errors of the disk if a database that can be spared cannot be created
  */
-export function startWriter(path: string, { busyMs, heapMib, spare }: WriterOptions): Writer {
+export function startWriter(path: string, { busyMs, heapMib, mayLoseNewest = false, spare }: WriterOptions): Writer {
   // The log and its index copy the mode and owner of the file.
   if (spare) makePlain(path)
   const workerData: ThreadData = {
-    path,
-    busyMs,
+    ...{ path, busyMs, mayLoseNewest },
     ...(spare && { spare: { applicationId: spare.applicationId, schema: spare.schema } }),
   }
   const thread = startThread(new URL('./sqlite-thread.ts', import.meta.url), {

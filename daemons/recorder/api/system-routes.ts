@@ -12,6 +12,7 @@ import type { DecoderHealth } from '../core/ports.ts'
 import { isSetUpOver, type Site, setupSteps } from '../core/site.ts'
 import type { DiskHealth } from '../core/storage/disks.ts'
 import type { Callers } from './callers.ts'
+import { detectorHealthAnswer, detectorHealthView, type detectorRoutes } from './detector-routes.ts'
 import { accountAnswer, accountView } from './people-routes.ts'
 import { diskAnswer, wholeBytes } from './storage-routes.ts'
 
@@ -36,6 +37,7 @@ interface SystemRouteParts {
   authority: Pick<LateAuthority, 'open'>
   recorder: Recorder
   decoder: { health(): DecoderHealth }
+  detector: { health: Parameters<typeof detectorRoutes>[0]['health'] }
   /** By how much the wall clock is ahead of what is recorded. */
   clockAheadMs(): number
   /** The time zone of this machine, as the IANA names it. */
@@ -127,7 +129,7 @@ function onboardingRoutes({ recorder, site }: SystemRouteParts): Route[] {
   ]
 }
 
-function healthRoute({ cameras, clockAheadMs, decoder, footage, keepBytes }: SystemRouteParts): Route {
+function healthRoute({ cameras, clockAheadMs, decoder, detector, footage, keepBytes }: SystemRouteParts): Route {
   return route({
     method: 'GET',
     path: '/api/health',
@@ -152,6 +154,7 @@ function healthRoute({ cameras, clockAheadMs, decoder, footage, keepBytes }: Sys
         },
         { description: 'what makes pictures; the recording goes on without it' },
       ),
+      detector: detectorHealthAnswer,
       cameras: Type.Array(
         object({
           ...{ id: text, name: text, state: text, bytes: count, pictures: count, lostPackets: count },
@@ -164,6 +167,7 @@ function healthRoute({ cameras, clockAheadMs, decoder, footage, keepBytes }: Sys
       footageBytes: footage.bytes(),
       ...roomOf(footage, keepBytes()),
       decoder: decoder.health(),
+      detector: detectorHealthView(detector.health()),
       cameras: cameras.list().map(({ camera, record: { id, name } }) => ({
         ...{ id, name, state: camera.health().state },
         ...lossOf(camera.stream.counts(), footage.lostGroups(id)),

@@ -16,6 +16,8 @@ export interface StorageContext {
   log: Log
   /** The index of footage is damaged, and was put aside. */
   onIndexDamaged(fault: Fault): void
+  /** A file of a camera is gone. */
+  onRemoved?(camera: string, startAt: number, endAt: number): void
 }
 
 const DAY_MS = 86_400_000
@@ -40,7 +42,7 @@ export function storageOf({ config, log, stateFolder }: StorageContext): Promise
 
 /** @param ledger gets the faults of disks */
 export function footageOf(
-  { clock, config, log, onIndexDamaged, stateFolder }: StorageContext,
+  { clock, config, log, onIndexDamaged, onRemoved = () => {}, stateFolder }: StorageContext,
   book: StorageBook,
   ledger: Pick<Conditions, 'raise' | 'clear'>,
 ): Promise<Footage> {
@@ -54,7 +56,7 @@ export function footageOf(
       ...{ queueBytes: storage.queue_bytes, totalQueueBytes: storage.queue_total_bytes },
     },
     keeping: {
-      keepMs: (camera) => (book.kept().keepDaysOf[camera] ?? book.kept().keepDays) * DAY_MS,
+      keepMs: (camera) => keepMsOf(book, camera),
       keepBytes: () => book.kept().keepBytes,
       freeBytes: () => book.kept().freeBytes,
       isHeld: (camera, fromAt, toAt) => book.isPreserved(camera, fromAt, toAt),
@@ -70,6 +72,11 @@ export function footageOf(
       log.error('footage not kept', { fault })
       ledger.raise({ ...about, sentence: fault.message })
     },
-    onIndexDamaged,
+    ...{ onIndexDamaged, onRemoved },
   })
+}
+
+/** How long footage of a camera is kept. */
+export function keepMsOf(book: Pick<StorageBook, 'kept'>, camera: string): number {
+  return (book.kept().keepDaysOf[camera] ?? book.kept().keepDays) * DAY_MS
 }

@@ -12,7 +12,7 @@ import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
 import { createStatusFeed, type FeedNews, type StatusFeed } from '../core/live/feed.ts'
-import { createLive } from '../core/live/live.ts'
+import { createLive, type Live } from '../core/live/live.ts'
 import type { PlaySub } from '../core/live/sub-stream.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
 import { createPictureStreams } from '../core/pictures/picture-streams.ts'
@@ -38,6 +38,8 @@ export interface Watching {
   tapOf(camera: string): StreamTap
   /** What a camera shows now; undefined while it does not send. */
   newest(camera: string): ChosenPicture | undefined
+  /** Looks at single pictures of a camera. */
+  look: Live['look']
   /** The state of a camera is another. */
   stateChanged(): void
   /** What every reader of the feed is told. */
@@ -46,7 +48,7 @@ export interface Watching {
   onCamera(listener: () => void): () => void
   feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'happened'>
   /** Tells something of a camera to the readers of the feed who see it. */
-  tell(camera: string, message: Readonly<Record<string, unknown>>): void
+  tell(cameraId: string, message: FeedNews): void
   /** These cameras are there now. */
   camerasAre(records: readonly CameraRecord[]): void
   /** Plans of the site are others, or where a camera is on them. */
@@ -94,6 +96,7 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
   return {
     tapOf: (camera) => live.tapOf(camera),
     newest: (camera) => live.newest(camera),
+    look: (camera) => live.look(camera),
     stateChanged: changed,
     onCamera(listener) {
       listeners.add(listener)
@@ -101,7 +104,10 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
     },
     tellAll: (news) => feed.tell(news, () => true),
     feed,
-    tell: (camera, message) => feed.happened((account) => (maySee(account, camera) ? message : undefined)),
+    tell(cameraId, { type, ...message }) {
+      const told = { type, cameraId, ...message }
+      feed.happened((account) => (maySee(account, cameraId) ? told : undefined))
+    },
     camerasAre(records) {
       live.keep(records.map((record) => ({ id: record.id, sub: subPlaceOf(record) })))
       changed()

@@ -16,6 +16,7 @@ import {
 import { mqttRows } from '#kit/pure/mqtt-memory.ts'
 import { MOST_RELAYS } from '../wire/onvif-outputs.ts'
 import { BLOCK_BYTES } from '../wire/picture-blocks.ts'
+import { DETECTOR_TASKS, sightRows } from './sight/memory.ts'
 
 /** A packet of RTP is as long as its interleaved length allows. */
 const PACKET_BYTES = 64 * KIB
@@ -57,6 +58,9 @@ const TASKS: MemoryPlan['tasks'] = {
   [HAPPENED_THREAD]: 1,
   'the processes that decode': (setting) => DECODER_TASKS * setting('pictures.processes'),
   'programs that ask the clock service': CLOCK_PROGRAMS,
+  'the process that decodes for the detector': DECODER_TASKS,
+  'the external detector': DETECTOR_TASKS,
+  'the thread of events': 1,
 }
 
 export function memoryPlan(): MemoryPlan {
@@ -141,6 +145,7 @@ export function memoryPlan(): MemoryPlan {
       ...pictureRows(),
       ...planRows(),
       ...mqttRows(),
+      ...sightRows(),
       {
         ...{ what: 'footage that waits for the disk', all: 'storage.queue_total_bytes' },
         shownBy: 'daemons/recorder/test/io/footage-store.test.ts',

@@ -42,6 +42,8 @@ interface StoreParts {
   onKnown(folder: string, id: string): Promise<void>
   /** How a disk is has changed. */
   onDisk(health: DiskHealth): void
+  /** A file of a camera is gone, which was kept until now. */
+  onRemoved?(camera: string, startAt: number, endAt: number): void
   /** What could not be kept or removed; undefined once it works again. */
   onFault(fault: Fault | undefined): void
   /** The index was put aside, and the next start makes another: nothing is kept until then. */
@@ -460,6 +462,7 @@ class Store implements Footage {
 
   async #remove({ disk }: Place, row: IndexRow): Promise<void> {
     await disk.work(() => removeFile(disk.folder, this.#index, row))
+    this.#parts.onRemoved?.(row.camera, row.startAt, row.endAt)
   }
 
   /** What was on disks that belong no longer to this recorder is forgotten as it would have been removed. */

@@ -14,6 +14,7 @@ import { counted, durationText } from '#kit/pure/text.ts'
 import { DECODED_BYTES } from '../core/memory.ts'
 import { neededForLast } from '../core/pictures/choice.ts'
 import type { CodedGroup, DecoderHealth, FilmWish, PictureDecoder, PictureWish, Shades } from '../core/ports.ts'
+import { type Look, type LookDecoder, type LookWish, MOTION_SIZE } from '../core/sight/sight.ts'
 import { readUnits, writeUnits } from '../wire/annex-b.ts'
 import { h264 } from '../wire/h264.ts'
 import type { StreamFacts, UnitRole } from '../wire/pictures.ts'
@@ -46,7 +47,7 @@ interface DecoderParts {
 }
 
 /** The decoder, and its end. */
-export interface DecoderProcess extends PictureDecoder {
+export interface DecoderProcess extends PictureDecoder, LookDecoder {
   health(): DecoderHealth
   /** Of the process, while there is one. */
   pid(): number | undefined
@@ -66,7 +67,7 @@ interface Job {
   camera: string
   group: CodedGroup
   /** Of the message. */
-  head: { kind: 'picture' | 'film' }
+  head: { kind: 'picture' | 'film' | 'look' }
   answer: PromiseWithResolvers<WorkerMessage>
 }
 
@@ -136,6 +137,25 @@ class Decoder implements DecoderProcess {
     const { body } = await this.#ask({ camera, group, head }, signal)
     if (isGrey && body.length !== outWidth * outHeight) throw undecodable('its shades are not as many as its pixels')
     return { width: outWidth, height: outHeight, bytes: body }
+  }
+
+  async look({ camera, group: whole, masks, most }: LookWish, signal: AbortSignal): Promise<Look> {
+    const group = { sets: whole.sets, pictures: neededForLast(whole) }
+    const facts = factsOf(group)
+    const scale = Math.min(1, most.width / facts.width, most.height / facts.height)
+    // Rows of whole words, and even as colours are.
+    const width = Math.max(4, Math.floor(facts.width * scale) & ~3)
+    const height = Math.max(2, Math.floor(facts.height * scale) & ~1)
+    const sets = Buffer.concat(group.sets.units).toString('base64')
+    const grayStep = Math.max(1, Math.ceil(width / MOTION_SIZE.width), Math.ceil(height / MOTION_SIZE.height))
+    const isKept = facts.width * facts.height <= this.#parts.limits.keptPixels
+    const head = { kind: 'look' as const, outWidth: width, outHeight: height, masks, sets, isKept, grayStep }
+    const { body } = await this.#ask({ camera, group, head }, signal)
+    const [columns, rows] = [Math.floor(width / grayStep), Math.floor(height / grayStep)]
+    const rgbBytes = width * height * 3
+    if (body.length !== rgbBytes + columns * rows) throw undecodable('the picture has another size than was asked for')
+    const gray = { width: columns, height: rows, gray: body.subarray(rgbBytes) }
+    return { width, height, rgb: body.subarray(0, rgbBytes), gray }
   }
 
   async film({ camera, fromMs, group, masks }: FilmWish, signal: AbortSignal): Promise<CodedGroup> {
@@ -323,7 +343,7 @@ class Decoder implements DecoderProcess {
 }
 
 /** What V8 sets aside for compiled code counts as held from the start, and is hardly used. */
-const CODE_BYTES = process.arch === 'x64' ? 536_870_912 : 134_217_728
+export const CODE_BYTES = process.arch === 'x64' ? 536_870_912 : 134_217_728
 
 /** Bounded by the kernel: its memory, no files, no capability, low priority; and by Node: no other process, no writing. */
 function startProcess(memoryBytes: number): ChildProcess {

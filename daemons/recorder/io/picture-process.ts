@@ -166,7 +166,7 @@ const SINK = 'appsink name=out sync=false async=false wait-on-eos=false max-buff
 const SLOW_SINK = 'appsink name=out sync=false max-buffers=2'
 
 interface Coded {
-  kind: 'picture' | 'film'
+  kind: 'picture' | 'film' | 'look'
   codec: string
   width: number
   height: number
@@ -285,27 +285,62 @@ function prepared(sample: HeldSample, colours: string, wish: PictureWish): Uint8
   return own.bytes
 }
 
-/** @returns a JPEG, or its shades */
-async function stillOf(sample: HeldSample, wish: PictureWish): Promise<Uint8Array> {
-  const { height, isGrey, isKept, outHeight, outWidth, width } = wish
+/** @param into what makes of the scaled picture what is asked for */
+async function madeOf(sample: HeldSample, wish: PictureWish, into: string): Promise<Uint8Array> {
+  const { height, isKept, width } = wish
   const colours = coloursOf(sample.caps, wish)
   const picture = prepared(sample, colours, wish)
   const from = `video/x-raw,format=I420,width=${width},height=${height},framerate=0/1,colorimetry=${colours === LIMITED ? ALL_SHADES : colours}`
-  const size = `width=${outWidth},height=${outHeight},pixel-aspect-ratio=1/1`
-  const to = isGrey
-    ? `video/x-raw,format=GRAY8,${size}`
-    : `video/x-raw,format=I420,${size},colorimetry=${ALL_SHADES} ! jpegenc quality=85`
   const flow = await coding.flow(
-    `appsrc name=in format=time max-bytes=0 caps=${from} ! videoscale ! videoconvert ! ${to} ! ${SINK}`,
+    `appsrc name=in format=time max-bytes=0 caps=${from} ! videoscale ! videoconvert ! ${into} ! ${SINK}`,
   )
   const made = flow.heard('sample')
   usedNs += PICTURE_NS
   flow.push(picture, usedNs)
   await made
-  const still = flow.pull()
+  const out = flow.pull()
   if (!isKept) await coding.drop()
-  if (!still) throw new Error('the picture is not made into a JPEG')
-  return still.bytes
+  if (!out) throw new Error('nothing is made of the picture')
+  return out.bytes
+}
+
+/** @returns a JPEG, or its shades */
+function stillOf(sample: HeldSample, wish: PictureWish): Promise<Uint8Array> {
+  const size = `width=${wish.outWidth},height=${wish.outHeight},pixel-aspect-ratio=1/1`
+  const jpeg = `video/x-raw,format=I420,${size},colorimetry=${ALL_SHADES} ! jpegenc quality=85`
+  return madeOf(sample, wish, wish.isGrey ? `video/x-raw,format=GRAY8,${size}` : jpeg)
+}
+
+interface LookWish extends PictureWish {
+  /** So many pixels of the picture, each way, are one of the gray one. */
+  grayStep: number
+}
+
+/** @returns red, green and blue of each pixel, and behind them the gray picture */
+async function lookOf(sample: HeldSample, wish: LookWish): Promise<Uint8Array[]> {
+  const { grayStep, outHeight, outWidth } = wish
+  const rgb = await madeOf(
+    sample,
+    wish,
+    `video/x-raw,format=RGB,width=${outWidth},height=${outHeight},pixel-aspect-ratio=1/1`,
+  )
+  // A row that is no multiple of four bytes would be filled up.
+  if (rgb.length !== outWidth * outHeight * 3) throw new Error('the picture has another size than was asked for')
+  return [rgb, grayOf(rgb, { width: outWidth, height: outHeight, step: grayStep })]
+}
+
+/** A byte for each square of pixels: their mean brightness. */
+function grayOf(rgb: Uint8Array, { height, step, width }: { width: number; height: number; step: number }): Uint8Array {
+  const [columns, rows] = [Math.floor(width / step), Math.floor(height / step)]
+  const sums = new Uint32Array(columns * rows)
+  for (let y = 0; y < rows * step; y++)
+    for (let x = 0; x < columns * step; x++) {
+      const at = (y * width + x) * 3
+      const cell = Math.floor(y / step) * columns + Math.floor(x / step)
+      const shade = (rgb[at] ?? 0) + 2 * (rgb[at + 1] ?? 0) + (rgb[at + 2] ?? 0)
+      sums[cell] = (sums[cell] ?? 0) + shade
+    }
+  return Uint8Array.from(sums, (sum) => sum / (4 * step * step))
 }
 
 interface FilmWish extends Coded {
@@ -379,7 +414,7 @@ async function dropFlows(): Promise<void> {
 }
 
 async function answer({ body, head }: WorkerMessage): Promise<void> {
-  const { id, ...rest } = head as unknown as (PictureWish | FilmWish) & { id: number }
+  const { id, ...rest } = head as unknown as (PictureWish | LookWish | FilmWish) & { id: number }
   try {
     if (rest.kind === 'film') {
       // Each of them takes what there is of memory.
@@ -392,7 +427,9 @@ async function answer({ body, head }: WorkerMessage): Promise<void> {
       )
     } else {
       const wish = rest as PictureWish
-      send({ kind: 'made', id }, [await stillOf(await decodeLast(wish, body), wish)])
+      const sample = await decodeLast(wish, body)
+      const made = wish.kind === 'look' ? await lookOf(sample, wish as LookWish) : [await stillOf(sample, wish)]
+      send({ kind: 'made', id }, made)
     }
   } catch (error) {
     // What one camera broke is no other's.

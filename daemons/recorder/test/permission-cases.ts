@@ -72,6 +72,16 @@ export function casesOf({ bounds: { end, start }, foreign, own }: World): Record
     'POST /api/cameras/{id}/ptz/stop': {},
     // Of a camera that is off it waits for a picture.
     'GET /api/cameras/{id}/stream.mjpg': { queries: ['fps=1'] },
+    'GET /api/cameras/{id}/tracks': { queries: spans },
+    'GET /api/events': {
+      queries: [
+        ...['', 'label=person', 'label=vehicle', 'limit=1', `since=${start}&until=${end}`, 'who=known', 'plate=B'],
+        ...ids.map((id) => `cameraId=${encodeURIComponent(id)}`),
+      ],
+    },
+    'GET /api/events/density': { queries: [...spans, `${spans[0]}&buckets=3`] },
+    'GET /api/events/{id}/thumbnail.jpg': { queries: ['', 'width=32'] },
+    'GET /api/investigation/search': { queries: ['', 'q=person', 'q=vault+safe+door', 'mode=semantic'] },
     'GET /api/identity': {},
     'GET /api/ledger': { queries: ['', 'open=true', 'where=Vault', 'what=camera_lost', 'severity=fault', 'limit=1'] },
     'GET /api/ledger/export': {},
@@ -102,7 +112,9 @@ export function asksOf(route: string, world: World): Ask[] {
   const { accounts, foreign, own, plans, stretches, tokenIds } = world
   const [plain, ...odd] = /^\/api\/cameras\//.test(path)
     ? [[...own, ...foreign, 'ffffffff'], ...oddIds(world).map((id) => [id])]
-    : [[...Object.values(/^\/api\/site-plans\//.test(path) ? plans : accounts), ...tokenIds, 'ffffffff']]
+    : /^\/api\/events\//.test(path)
+      ? [world.events]
+      : [[...Object.values(/^\/api\/site-plans\//.test(path) ? plans : accounts), ...tokenIds, 'ffffffff']]
   const pathsOf = (ids: string[] = []) => {
     const all = ids.flatMap((id) =>
       [stretches.own, stretches.foreign].map((stretch) => path.replace('{id}', id).replace('{stretch}', stretch)),

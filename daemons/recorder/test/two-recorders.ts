@@ -1,9 +1,11 @@
 /** Two recorders that differ by cameras that an account may not see: the same footage, accounts and tokens in both. */
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { png } from '#kit/test/pictures.ts'
 import { type Owner, type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
+import { groupOf } from '../core/sight/labels.ts'
+import { openEventStore } from '../io/event-store.ts'
 import { LONG_MS, startCamera } from './camera.ts'
 import { type Client, clientOf } from './client.ts'
 import { makeCountingFilm } from './counting-film.ts'
@@ -34,6 +36,8 @@ export interface World {
   accounts: { admin: string; guard: string; keeper: string }
   tokens: { guard: string; readOnly: string }
   tokenIds: string[]
+  /** Ids of what was seen of all cameras, and of nothing. */
+  events: string[]
   /** The footage of the first camera. */
   bounds: { start: number; end: number }
 }
@@ -65,6 +69,8 @@ export async function openPair(t: Owner, work: string): Promise<Pair> {
   for (const part of ['', '-footage', '-index'])
     cpSync(join(work, `whole${part}`), join(work, `small${part}`), { recursive: true })
   takeOut(join(work, 'small'), world.foreign)
+  world.events = [...(await seeEvents(join(work, 'whole'), world)), `${world.foreign[0]}-1-1`, 'x', '%00']
+  await seeEvents(join(work, 'small'), { ...world, foreign: [] })
   const whole = await startDaemon(t, 'recorder', { stateFolder: join(work, 'whole'), sets })
   const small = await startDaemon(t, 'recorder', { stateFolder: join(work, 'small'), sets })
   const boss = clientOf(whole.url)
@@ -112,6 +118,7 @@ async function furnish(boss: Client, url: string): Promise<World> {
     accounts: { admin: '', guard: guard.body.id, keeper: keeper.body.id },
     tokens: { guard: tokens[0].token, readOnly: tokens[1].token },
     tokenIds: tokens.map(({ id }) => id),
+    events: [],
     bounds,
   }
 }
@@ -127,6 +134,30 @@ async function makePlans(boss: Client, shared: readonly string[], hidden: readon
   // That of others before it: an order would tell.
   const foreign = await make('Vaults', hidden)
   return { foreign, own: await make('Ground', shared) }
+}
+
+/** As if somebody and a car had been seen of each camera. */
+async function seeEvents(
+  state: string,
+  { bounds, foreign, own }: { bounds: World['bounds']; foreign: readonly string[]; own: readonly string[] },
+) {
+  const folder = `${state}-index`
+  mkdirSync(folder, { recursive: true })
+  const store = openEventStore({ folder, limits: { events: 1000, pieces: 1000 }, onPutAside() {} })
+  const beganAt = Math.round((bounds.start + bounds.end) / 2)
+  const box = [0.25, 0.25, 0.5, 0.5] as const
+  const events = [...foreign, ...own].flatMap((cameraId) =>
+    ['person', 'car'].map((label, number) => ({
+      ...{ id: `${cameraId}-${beganAt + number}-${number}`, cameraId, label, group: groupOf(label), score: 0.9, box },
+      ...{ beganAt: beganAt + number, lastAt: beganAt + 200, endedAt: beganAt + 200, bestAt: beganAt + 100 },
+      source: 'external' as const,
+    })),
+  )
+  const sightings = [0, 100].map((ms) => ({ at: beganAt + ms, score: 0.9, box }))
+  const pieces = [...foreign, ...own].map((cameraId) => ({ cameraId, trackId: 1, label: 'person', sightings }))
+  await store.put(events, pieces)
+  await store.close()
+  return events.map(({ id }) => id)
 }
 
 async function boundsOf(boss: Client, id: string): Promise<World['bounds']> {

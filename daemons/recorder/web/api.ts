@@ -4,6 +4,7 @@ import type { CameraHealth } from '../core/cameras/camera.ts'
 import type { ClockSet, ClockState } from '../core/clocks/camera-clock.ts'
 import type { TimeWish, OwnTime as ToldTime } from '../core/clocks/own-clock.ts'
 import type { LicenceState } from '../core/licence/states.ts'
+import type { DetectorKind } from '../core/sight/sight-book.ts'
 import type { SetupStep } from '../core/site.ts'
 import type { DiskHealth } from '../core/storage/disks.ts'
 
@@ -76,6 +77,30 @@ export interface Status {
   timeZone: string | null
   /** How far the first set-up is; null for who is no administrator. */
   onboarding: Onboarding | null
+}
+
+/** One of GET /api/events. */
+export interface SeenEvent {
+  id: string
+  camera_id: string
+  camera_name: string
+  label: string
+  started_at: number
+  /** Null while it goes on. */
+  ended_at: number | null
+}
+
+export type { DetectorKind }
+
+/** Answer of GET /api/detector. */
+export interface DetectorView {
+  kind: DetectorKind
+  kinds: readonly { kind: DetectorKind; available: boolean }[]
+  health: {
+    state: 'idle' | 'starting' | 'ready' | 'failed'
+    fault: { message: string } | null
+    decoderFault: { message: string } | null
+  }
 }
 
 /** One of GET /api/cameras. */
@@ -316,6 +341,22 @@ export const api = {
     }),
   moveSetUp: (step: SetupStep) => call<Onboarding>('PATCH /api/onboarding', { step }),
   health: () => call<Health>('GET /api/health', undefined, { isPolled: true }),
+}
+
+/** Path of the picture of an event. */
+export function thumbnailPath(event: string): string {
+  return `/api/events/${encodeURIComponent(event)}/thumbnail.jpg`
+}
+
+/** Calls of the page of events. */
+export const eventsApi = {
+  async list({ camera, label, limit }: { camera: string; label: string; limit: number }): Promise<SeenEvent[]> {
+    const wish = { ...(camera && { cameraId: camera }), ...(label && { label }), limit: String(limit) }
+    const query = new URLSearchParams(wish)
+    return (await call<{ events: SeenEvent[] }>(`GET /api/events?${query}`, undefined, { isPolled: true })).events
+  },
+  detector: () => call<DetectorView>('GET /api/detector', undefined, { isPolled: true }),
+  choose: (kind: DetectorKind) => call<DetectorView>('PUT /api/detector', { kind }),
 }
 
 /** A scan waits for answers, and a camera takes its time for each of many questions. */

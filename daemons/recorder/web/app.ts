@@ -19,6 +19,7 @@ const CamerasPage = lazy(async () => (await import('./cameras-page.ts')).Cameras
 const CameraPage = lazy(async () => (await import('./camera-page.ts')).CameraPage)
 const PlaybackPage = lazy(async () => (await import('./playback-page.ts')).PlaybackPage)
 const PlanPage = lazy(async () => (await import('./plan-page.ts')).PlanPage)
+const EventsPage = lazy(async () => (await import('./events-page.ts')).EventsPage)
 const HealthPage = lazy(async () => (await import('./health-page.ts')).HealthPage)
 const SetUpPage = lazy(async () => (await import('./set-up-page.ts')).SetUpPage)
 const StoragePage = lazy(async () => (await import('./storage-page.ts')).StoragePage)
@@ -98,6 +99,14 @@ const PAGES: readonly Page[] = [
     icon: 'rooms',
     below: 'wall',
     draw: (which, camera) => html`<${PlanPage} which=${which} camera=${camera} />`,
+  },
+  {
+    word: 'events',
+    label: texts.events,
+    key: 'e',
+    icon: 'search',
+    below: 'playback',
+    draw: () => html`<${EventsPage} />`,
   },
   {
     word: 'health',

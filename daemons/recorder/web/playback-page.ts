@@ -317,5 +317,5 @@ function Where({ camera, day, at, jump }: WhereFacts): VNode {
       <div class="input"><input type="date" aria-label="Day" max=${today} value=${day.date} onChange=${(event: Event) => toDay((event.target as HTMLInputElement).value)} /></div>
       <button class="btn icon" type="button" aria-label=${texts.dayAfter} disabled=${day.date >= today} onClick=${() => toDay(dateOf(day.end + HOUR_MS, zone.value))}>${icon('forward')}</button></div>
     <form class="time-choice" onSubmit=${toTime} novalidate>${input({ form, name: 'time', label: html`<span class="sr">Time</span>`, placeholder: timeOf(at, zone.value) })}
-      <button class="btn" type="submit">Go</button></form></div>`
+      <button class="btn" type="submit">Go</button></form><a class="btn" href=${linkTo('events')}>Events</a></div>`
 }

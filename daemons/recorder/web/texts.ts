@@ -334,6 +334,45 @@ export const filmNotPlayed = (said: string) =>
 export const noDecoder =
   'The camera sends H.265, which this browser does not play on this machine. Use one that does, save it as a file, or set the camera to H.264: what it sends from then on is shown here.'
 
+// Events (events-page.ts)
+
+export const events = 'Events'
+export const askingEvents = 'Asking what was seen'
+export const eventsNotRead = 'The events could not be listed'
+export const seenGroups = [
+  ['', 'Everything'],
+  ['person', 'Persons'],
+  ['vehicle', 'Vehicles'],
+  ['animal', 'Animals'],
+  ['other', 'Motion and other'],
+] as const
+export const seenLabel = (label: string) => label.charAt(0).toUpperCase() + label.slice(1)
+export const goesOn = 'goes on'
+export const lasted = (time: string) => `for ${time}`
+export const pictureOfEvent = (label: string, camera: string, when: string) => `${label}, ${camera}, ${when}`
+export const olderEvents = 'Older events'
+export const noEventMatches = 'Nothing like this was seen'
+export const otherFilters = 'Choose another camera, or everything.'
+export const nothingLooks = 'Nothing looks at the cameras'
+export const motionMeans =
+  'The recorder can look for motion: it lists when something moved, and where. This costs a little of the processor for each camera.'
+export const lookForMotion = 'Look for motion'
+export const nothingSeenYet = 'Nothing was seen yet'
+export const eventsCome = 'As soon as something moves in front of a camera it is listed here.'
+export const adminChooses = 'If this stays empty, an administrator can choose on this page what looks at the cameras.'
+export const detectorKinds = { off: 'Off', motion: 'Motion', external: 'Own program' } as const
+export const detectorIs = {
+  off: 'Nothing looks at the cameras.',
+  motion: 'The recorder looks for motion.',
+  external: 'Your own program looks at the cameras.',
+} as const
+export const detectorMeans = {
+  off: 'Footage is recorded all the same.',
+  motion: 'It says that something moves, and not what.',
+  external: 'It names what moves. The file of settings says which program it is.',
+} as const
+export const detectorSeesNothing = 'The detector sees nothing'
+
 // Playback (playback-page.ts)
 
 export const noFootageWithoutCameras = 'Footage begins with the first camera.'

@@ -7,7 +7,7 @@ import { TICKS_PER_S, writeFragment, writeHead, writeSoundFragment } from '../..
 import type { ParameterSets, Picture } from '../../wire/pictures.ts'
 import type { SoundFormat, SoundFrame } from '../../wire/sound.ts'
 import type { ChosenPicture } from '../pictures/choice.ts'
-import type { CodedPicture } from '../ports.ts'
+import type { CodedGroup, CodedPicture } from '../ports.ts'
 import { bytesOf, releaseAll } from '../recording/groups.ts'
 import { soundBytesOf } from '../recording/held-sound.ts'
 import type { StreamTap } from '../recording/stream.ts'
@@ -52,6 +52,10 @@ export interface Channel extends StreamTap {
   viewers(): ReadonlySet<LiveViewer>
   /** What it shows now; undefined while the camera does not send. */
   newest(): ChosenPicture | undefined
+  /** The key frame of the group under way. */
+  keyFrame(): ChosenPicture | undefined
+  /** When that and the newest picture were taken, epoch milliseconds: for who looks often, and rarely takes one. */
+  moments(): { keyAt: number; newestAt: number } | undefined
 }
 
 interface ChannelParts {
@@ -140,10 +144,16 @@ export function createChannel({ groupBytes, memory, wall }: ChannelParts): Chann
       }
     },
     viewers: () => viewers,
-    newest() {
-      const chosen = group.newest()
-      return chosen && { group: chosen.group, shownAt: Math.round(wall.at(chosen.newestMs)) }
+    newest: () => chosenOf(group.newest()),
+    keyFrame: () => chosenOf(group.first()),
+    moments() {
+      const moments = group.moments()
+      return moments && { keyAt: Math.round(wall.at(moments.keyMs)), newestAt: Math.round(wall.at(moments.newestMs)) }
     },
+  }
+
+  function chosenOf(taken: { group: CodedGroup; takenMs: number } | undefined): ChosenPicture | undefined {
+    return taken && { group: taken.group, shownAt: Math.round(wall.at(taken.takenMs)) }
   }
 }
 
@@ -264,13 +274,32 @@ function createHeldGroup({ groupBytes, isShown, memory }: HeldParts) {
       for (const held of sounds) delete held.bytes
       count()
     },
+    ...readersOf(() => pictures),
+  }
+}
+
+/** What single pictures are taken from. */
+function readersOf(held: () => readonly Held[]) {
+  const newestMs = () => Math.max(...held().map(({ positionMs }) => positionMs))
+  return {
     /** The picture that is shown last, with all that it needs. */
     newest() {
+      const pictures = held()
       const sets = pictures[0]?.picture.sets
       if (!sets) return undefined
-      const newestMs = Math.max(...pictures.map(({ positionMs }) => positionMs))
-      const last = pictures.findLastIndex(({ positionMs }) => positionMs === newestMs)
-      return { group: { sets, pictures: pictures.slice(0, last + 1).map(copyOf) }, newestMs }
+      const takenMs = newestMs()
+      const last = pictures.findLastIndex(({ positionMs }) => positionMs === takenMs)
+      return { group: { sets, pictures: pictures.slice(0, last + 1).map(copyOf) }, takenMs }
+    },
+    /** The key frame alone. */
+    first() {
+      const [key] = held()
+      const sets = key?.picture.sets
+      return key && sets && { group: { sets, pictures: [copyOf(key)] }, takenMs: key.positionMs }
+    },
+    moments() {
+      const [key] = held()
+      return key?.picture.sets && { keyMs: key.positionMs, newestMs: newestMs() }
     },
   }
 }

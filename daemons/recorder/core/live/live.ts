@@ -5,6 +5,7 @@ import type { StreamPlace } from '../ports.ts'
 import type { StreamTap } from '../recording/stream.ts'
 import type { StreamMemory } from '../recording/stream-memory.ts'
 import type { Wall } from '../recording/timeline.ts'
+import type { Looker } from '../sight/sight.ts'
 import { type Channel, createChannel, type LiveViewer } from './channel.ts'
 import { type PlaySub, type SubLimits, SubStream } from './sub-stream.ts'
 
@@ -35,6 +36,8 @@ export interface Live {
   newest(camera: string): ChosenPicture | undefined
   /** Shows a camera to a viewer; where its sub stream does not play, the main one. @returns ends it */
   watch(camera: string, profile: LiveProfile, viewer: LiveViewer): () => void
+  /** Looks at single pictures of a camera, of its sub stream where that plays. */
+  look(camera: string): Looker
   /** Only these cameras are there now: ends all who watch another. */
   keep(cameras: readonly WatchedCamera[]): void
   /** Ends all who watch a camera, since it has masks from now on. */
@@ -64,6 +67,7 @@ export function createLive({ clock, groupBytes, limits, memory, play, wall }: Li
       const { main, sub } = streamsOf(camera)
       return profile === 'sub' ? sub.watch(viewer) : main.watch(viewer)
     },
+    look: (camera) => streamsOf(camera).sub.look(),
     keep(present) {
       for (const { id, sub } of present) streamsOf(id).sub.moveTo(sub)
       for (const [camera, { main, own, sub }] of cameras) {

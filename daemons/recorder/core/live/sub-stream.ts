@@ -3,6 +3,7 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'
 import type { StreamPlace } from '../ports.ts'
 import type { StreamTap } from '../recording/stream.ts'
+import type { Looker } from '../sight/sight.ts'
 import type { Channel, LiveViewer } from './channel.ts'
 
 /** Bounds of a sub stream, by the names of their settings. */
@@ -51,6 +52,8 @@ export const subStateTable: Readonly<Record<SubState, Partial<Record<SubEvent, S
 export class SubStream {
   readonly #parts: SubParts
   readonly #backoff: Backoff
+  /** Those that look at single pictures of it. */
+  readonly #lookers = new Set<Looker>()
   /** Who wishes to see it, and what ends what they are shown. */
   readonly #places = new Map<LiveViewer, () => void>()
   #at: StreamPlace | undefined
@@ -77,23 +80,52 @@ export class SubStream {
     this.#at = place
     if (this.#state === 'closed') return
     this.close()
-    if (this.#places.size === 0) return
+    if (!this.#isWanted()) return
     this.#open('wanted')
     if (!this.#hasFailed) this.#placeAll()
   }
 
   /** @returns ends it */
   watch(viewer: LiveViewer): () => void {
-    this.#idle?.cancel()
-    if (this.#state === 'closed') this.#open('wanted')
+    this.#want()
     this.#place(viewer)
     return () => {
       this.#places.get(viewer)?.()
       this.#places.delete(viewer)
-      if (this.#places.size > 0) return
-      this.#idle?.cancel()
-      this.#idle = this.#parts.clock.after(this.#parts.limits.idleMs, () => this.close())
+      this.#left()
     }
+  }
+
+  /** Plays it without making anything of its pictures but what is asked for. */
+  look(): Looker {
+    const shown = () => (this.#hasFailed ? this.#parts.main : this.#parts.own)
+    const looker: Looker = {
+      moments: () => shown().moments(),
+      keyFrame: () => shown().keyFrame(),
+      newest: () => shown().newest(),
+      end: () => {
+        this.#lookers.delete(looker)
+        this.#left()
+      },
+    }
+    this.#lookers.add(looker)
+    this.#want()
+    return looker
+  }
+
+  #isWanted(): boolean {
+    return this.#places.size + this.#lookers.size > 0
+  }
+
+  #want(): void {
+    this.#idle?.cancel()
+    if (this.#state === 'closed') this.#open('wanted')
+  }
+
+  #left(): void {
+    if (this.#isWanted()) return
+    this.#idle?.cancel()
+    this.#idle = this.#parts.clock.after(this.#parts.limits.idleMs, () => this.close())
   }
 
   /** Ends its session; the next who wishes to see it begins another. */

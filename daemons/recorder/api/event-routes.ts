@@ -1,0 +1,361 @@
+/** Routes of what was seen: events, how many there were when, and where in the picture things moved. */
+import { type Static, Type } from 'typebox'
+import type { Clock } from '#kit/clock.ts'
+import { count, instant, number, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createSerialTurn, type InTurn } from '#kit/pure/pace.ts'
+import type { AccountRecord } from '../core/access/accounts.ts'
+import type { CameraBook } from '../core/cameras/book.ts'
+import { masksOf } from '../core/cameras/masks.ts'
+import type { ChosenPicture } from '../core/pictures/choice.ts'
+import { maskedPicture } from '../core/pictures/masked-picture.ts'
+import type { PictureDecoder } from '../core/ports.ts'
+import type { EventBook, EventStore, SightEvent, TrackPiece } from '../core/sight/events.ts'
+import { groupOf, labelGroups } from '../core/sight/labels.ts'
+import { readSearch } from '../core/sight/search.ts'
+import type { SightBook } from '../core/sight/sight-book.ts'
+import type { Callers } from './callers.ts'
+import { cameraParams } from './camera-routes.ts'
+
+interface EventRouteParts {
+  clock: Clock
+  callers: Callers
+  cameras: CameraBook
+  store: Pick<EventStore, 'density' | 'find' | 'one' | 'pieces'>
+  events: Pick<EventBook, 'waiting' | 'present'>
+  choice: Pick<SightBook, 'of'>
+  decoder: Pick<PictureDecoder, 'picture'>
+  /** @throws Fault `no_footage`, `footage_gone` */
+  pictureAt(camera: string, at: number): Promise<ChosenPicture>
+  newest(camera: string): ChosenPicture | undefined
+  /** Stretches of footage that are kept. */
+  spans(camera: string, fromAt: number, toAt: number): { startAt: number; endAt: number }[]
+  /** The zone in which people say when something was. */
+  timeZone(): string
+}
+
+/** Interface document 3, A, Limits. */
+const DAY_MS = 86_400_000
+const LONGEST_DENSITY_MS = 31 * DAY_MS
+const MOST_BUCKETS = 500
+const LONGEST_TRACKS_MS = 600_000
+
+const group = Type.Enum([...labelGroups])
+const side = Type.Number({ minimum: 0, maximum: 1 })
+const box = Type.Array(side, { minItems: 4, maxItems: 4, description: 'left, top, right, bottom as fractions' })
+
+export const eventAnswer = object({
+  ...{ id: text, camera_id: text, camera_name: text, label: text, group, score: number },
+  ...{ started_at: instant, last_seen_at: instant },
+  ended_at: orNull(Type.Integer({ description: 'epoch milliseconds; null while it goes on' })),
+  best_at: Type.Integer({ description: 'the moment that shows it best, epoch milliseconds' }),
+  box: orNull(box),
+  source: Type.Enum(['motion', 'external', 'camera'], { description: 'who saw it' }),
+})
+
+/** An event as it is told. @param name of its camera */
+export function eventView(event: SightEvent, name: string): Static<typeof eventAnswer> {
+  const { bestAt, beganAt, box, cameraId, endedAt, group, id, label, lastAt, score, source } = event
+  return {
+    ...{ id, camera_id: cameraId, camera_name: name, label, group, score: Math.round(score * 1000) / 1000 },
+    ...{ started_at: beganAt, last_seen_at: lastAt, ended_at: endedAt, best_at: bestAt },
+    ...{ box: box && [...box], source },
+  }
+}
+
+export function eventRoutes(parts: EventRouteParts): Route[] {
+  return [...listRoutes(parts), thumbnailRoute(parts), densityRoute(parts), tracksRoute(parts)]
+}
+
+const eventLimit = Type.Integer({ default: 100, minimum: 1, maximum: 500 })
+const momentText = Type.Integer({ minimum: 0, description: 'epoch milliseconds' })
+const eventsQuery = Type.Object({
+  cameraId: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  label: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 40, description: 'a label, or person, vehicle, animal or other' }),
+  ),
+  who: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 64, description: 'known, unrecognized, unsure, or the id of an identity' }),
+  ),
+  plate: Type.Optional(Type.String({ minLength: 1, maxLength: 40, description: 'all or part of a plate' })),
+  since: Type.Optional(momentText),
+  until: Type.Optional(momentText),
+  limit: Type.Optional(eventLimit),
+})
+
+const searchQuery = Type.Object({
+  q: Type.String({ default: '', maxLength: 200, description: 'what was seen, the name of a camera, when' }),
+  mode: Type.Enum(['auto', 'basic', 'semantic'], { default: 'auto' }),
+  limit: Type.Optional(eventLimit),
+})
+
+function listRoutes(parts: EventRouteParts): Route[] {
+  const { callers, cameras, clock, timeZone } = parts
+  return [
+    route({
+      method: 'GET',
+      path: '/api/events',
+      who: 'user',
+      summary: 'What was seen, the newest first; of a span, all of which any moment lies in it',
+      query: eventsQuery,
+      reply: object({ events: Type.Array(eventAnswer) }),
+      async handle({ caller, query }) {
+        const account = callers.accountOf(caller)
+        const { cameraId, label, limit = 100, plate, since, until, who } = query
+        const ids = cameraId === undefined ? seenIds(parts, account) : [cameras.require(cameraId, account).record.id]
+        if (who !== undefined || plate !== undefined) throw noRecognition()
+        return { events: await found(parts, account, { cameras: ids, label, since, until, limit }) }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/investigation/search',
+      who: 'user',
+      summary: 'Events by words: what was seen, the name of a camera, and when, such as "car door yesterday evening"',
+      query: searchQuery,
+      reply: object({
+        mode: Type.Enum(['basic'], { description: 'how it was searched' }),
+        note: orNull(Type.String({ description: 'why not otherwise' })),
+        labels: Type.Array(text, { description: 'what was understood as a label' }),
+        cameraIds: Type.Array(text, { description: 'cameras that were named; empty: all' }),
+        since: orNull(instant),
+        until: orNull(instant),
+        ignored: Type.Array(text, { description: 'words that nobody understood' }),
+        events: Type.Array(eventAnswer),
+      }),
+      async handle({ caller, query: { limit = 100, mode, q } }) {
+        if (mode === 'semantic')
+          throw new Fault(
+            'semantic_unavailable',
+            'Search by meaning is unavailable: no model for it is installed. mode=basic searches by label, camera and time.',
+          )
+        const account = callers.accountOf(caller)
+        const seen = cameras.seenBy(account).map(({ record: { id, name } }) => ({ id, name }))
+        const { cameraIds, ignored, labels, since, until } = readSearch(q, {
+          ...{ cameras: seen, now: clock.epochMs(), zone: timeZone() },
+        })
+        const ids = cameraIds.length > 0 ? cameraIds : seenIds(parts, account)
+        const span = { since: since ?? undefined, until: until ?? undefined }
+        const lists = await Promise.all(
+          (labels.length > 0 ? labels : [undefined]).map((label) =>
+            found(parts, account, { cameras: ids, label, ...span, limit }),
+          ),
+        )
+        const events = lists.flat().toSorted((a, b) => b.started_at - a.started_at)
+        const note =
+          mode === 'auto' ? 'Searched by label, camera and time: no model for search by meaning is installed.' : null
+        return {
+          mode: 'basic' as const,
+          note,
+          labels,
+          cameraIds,
+          since,
+          until,
+          ignored,
+          events: events.slice(0, limit),
+        }
+      },
+    }),
+  ]
+}
+
+function seenIds({ cameras }: EventRouteParts, account: AccountRecord): string[] {
+  return cameras.seenBy(account).map(({ record }) => record.id)
+}
+
+/** Those that go on are told as they are now. */
+async function found(
+  { cameras, events, store }: EventRouteParts,
+  account: AccountRecord,
+  wish: Parameters<EventStore['find']>[0],
+) {
+  const names = new Map(cameras.seenBy(account).map(({ record: { id, name } }) => [id, name]))
+  const rows = await store.find(wish)
+  return rows.flatMap((row) => {
+    const name = names.get(row.cameraId)
+    // Looked up again: the account may see less by now.
+    return name === undefined ? [] : [eventView(events.present(row.id) ?? row, name)]
+  })
+}
+
+function noRecognition(): Fault {
+  return new Fault(
+    'recognition_unavailable',
+    'Recognition of faces and plates is unavailable: no detector that is installed here does it. Leave out who and plate.',
+  )
+}
+
+const eventParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 64, description: 'id of an event' }) })
+const THUMBNAIL_WIDTH = 320
+
+function thumbnailRoute(parts: EventRouteParts): Route {
+  const { callers, cameras, decoder, events, newest, pictureAt, store } = parts
+  const turnOf = turnsOfAccounts()
+
+  async function chosenOf({ bestAt, cameraId, endedAt }: SightEvent): Promise<ChosenPicture> {
+    try {
+      return await pictureAt(cameraId, bestAt)
+    } catch (error) {
+      // Its group is not whole yet: what the camera shows now is what is seen.
+      const live = endedAt === null ? newest(cameraId) : undefined
+      if (!live || !(error instanceof Fault) || error.code !== 'no_footage') throw error
+      return live
+    }
+  }
+
+  return route({
+    method: 'GET',
+    path: '/api/events/:id/thumbnail.jpg',
+    who: 'user',
+    summary: 'A small picture of an event, from the footage, with the masks of now',
+    params: eventParams,
+    query: Type.Object({ width: Type.Optional(Type.Integer({ minimum: 16, maximum: 640 })) }),
+    replyType: 'image/jpeg',
+    async handle({ caller, params: { id }, query: { width = THUMBNAIL_WIDTH }, signal }) {
+      const account = callers.accountOf(caller)
+      const isSeen = seenIds(parts, account).some((camera) => id.startsWith(`${camera}-`))
+      const event = isSeen ? (events.present(id) ?? (await store.one(id))) : undefined
+      if (!event) throw new Fault('unknown_event', 'There is no event with this id, or its footage was removed.')
+      return turnOf(account)(async () => {
+        signal.throwIfAborted()
+        const { group } = await chosenOf(event)
+        const masks = () => masksOf(cameras.require(event.cameraId, account).record)
+        const { jpeg } = await maskedPicture({ decoder, masks, wish: { camera: event.cameraId, group, width } }, signal)
+        const body = Buffer.from(jpeg.buffer, jpeg.byteOffset, jpeg.length)
+        return new Reply(200, body, { 'content-type': 'image/jpeg', 'cache-control': 'no-store' })
+      })
+    },
+  })
+}
+
+/** One account is answered one question at a time: it keeps nobody else waiting. */
+function turnsOfAccounts(): (account: AccountRecord) => InTurn {
+  const turns = new WeakMap<AccountRecord, InTurn>()
+  return (account) => {
+    const turn = turns.get(account) ?? createSerialTurn()
+    turns.set(account, turn)
+    return turn
+  }
+}
+
+const span = { from: momentText, to: momentText }
+const slice = object({
+  bucket: count,
+  total: count,
+  firstAt: instant,
+  person: count,
+  vehicle: count,
+  animal: count,
+  other: count,
+})
+
+function densityRoute(parts: EventRouteParts): Route {
+  const { callers, store } = parts
+  const turnOf = turnsOfAccounts()
+  return route({
+    method: 'GET',
+    path: '/api/events/density',
+    who: 'user',
+    summary: 'How many events of each group began in each slice of a window of at most 31 days, by camera',
+    query: Type.Object({
+      ...span,
+      buckets: Type.Integer({ default: 120, minimum: 1, maximum: MOST_BUCKETS, description: 'slices of the window' }),
+    }),
+    reply: object({
+      ...{ from: instant, to: instant },
+      bucketMs: Type.Integer({ description: 'length of a slice; slice 0 begins at from' }),
+      cameras: Type.Record(Type.String(), Type.Array(slice), {
+        description: 'by id; slices without events are left out',
+      }),
+    }),
+    handle({ caller, query: { buckets, from, to }, signal }) {
+      checkSpan(from, to, { most: LONGEST_DENSITY_MS, text: '31 days' })
+      const account = callers.accountOf(caller)
+      const bucketMs = Math.ceil((to - from) / buckets)
+      return turnOf(account)(async () => {
+        const cameras: Record<string, Awaited<ReturnType<EventStore['density']>>> = {}
+        for (const camera of seenIds(parts, account)) {
+          signal.throwIfAborted()
+          const slices = await store.density({ camera, from, to, bucketMs })
+          if (slices.length > 0) cameras[camera] = slices
+        }
+        return { from, to, bucketMs, cameras }
+      })
+    },
+  })
+}
+
+/** @throws Fault `bad_span` */
+function checkSpan(from: number, to: number, { most, text: mostText }: { most: number; text: string }): void {
+  if (to > from && to - from <= most) return
+  throw new Fault(
+    'bad_span',
+    `The window is ${(to - from) / 1000} s long; more than 0 and at most ${mostText} are answered.`,
+  )
+}
+
+function tracksRoute({ callers, cameras, choice, events, spans, store }: EventRouteParts): Route {
+  return route({
+    method: 'GET',
+    path: '/api/cameras/:id/tracks',
+    who: 'user',
+    summary: 'Where in the picture each thing was, of at most 10 minutes of footage that is kept',
+    params: cameraParams,
+    query: Type.Object(span),
+    reply: object({
+      ...{ cameraId: text, from: instant, to: instant },
+      offsetMs: Type.Integer({ description: 'by which the times below were moved already' }),
+      offsetMode: Type.Enum(['auto', 'manual']),
+      tracks: Type.Array(
+        object({
+          ...{ trackId: count, label: text, group },
+          boxes: Type.Array(object({ at: instant, score: number, box })),
+        }),
+      ),
+    }),
+    async handle({ caller, params, query: { from, to } }) {
+      const { record } = cameras.require(params.id, callers.accountOf(caller))
+      checkSpan(from, to, { most: LONGEST_TRACKS_MS, text: '10 minutes' })
+      const { trackOffsetMs } = choice.of(record.id)
+      const offsetMs = trackOffsetMs ?? 0
+      const kept = await store.pieces(record.id, from - offsetMs, to - offsetMs)
+      const pieces = [...kept, ...events.waiting(record.id)]
+      const footage = spans(record.id, from, to)
+      const isShown = (at: number) =>
+        at >= from && at < to && footage.some(({ endAt, startAt }) => at >= Math.floor(startAt) && at < endAt)
+      return {
+        ...{ cameraId: record.id, from, to, offsetMs },
+        offsetMode: trackOffsetMs === null ? ('auto' as const) : ('manual' as const),
+        tracks: tracksOf(pieces, offsetMs, isShown),
+      }
+    },
+  })
+}
+
+/** Numbers of tracks begin anew with each start of the recorder: a long pause ends a track too. */
+const PAUSE_MS = 120_000
+
+function tracksOf(pieces: readonly TrackPiece[], offsetMs: number, isShown: (at: number) => boolean) {
+  const tracks: { trackId: number; label: string; group: ReturnType<typeof groupOf>; boxes: TrackBox[] }[] = []
+  for (const { label, sightings, trackId } of pieces) {
+    const boxes = sightings
+      .map(({ at, box, score }) => ({ at: Math.round(at + offsetMs), score, box: [...box] }))
+      .filter(({ at }) => isShown(at))
+    if (boxes.length === 0) continue
+    const known = tracks.findLast((one) => one.trackId === trackId)
+    const isSame = known && (boxes[0]?.at ?? 0) - (known.boxes.at(-1)?.at ?? 0) < PAUSE_MS
+    if (!known || !isSame) tracks.push({ trackId, label, group: groupOf(label), boxes })
+    else {
+      known.boxes.push(...boxes)
+      // What it was taken for last.
+      Object.assign(known, { label, group: groupOf(label) })
+    }
+  }
+  return tracks
+}
+
+interface TrackBox {
+  at: number
+  score: number
+  box: number[]
+}

@@ -1,0 +1,218 @@
+/** Assembles what the recorder sees: the detector, the process that decodes for it, and the events that follow. */
+import type { Timer } from '#kit/clock.ts'
+import type { Route } from '#kit/http/route.ts'
+import type { Ledger } from '#kit/records/ledger.ts'
+import type { Recorder } from '#kit/records/records.ts'
+import type { AssembleContext } from '#kit/run/daemon.ts'
+import type { Part } from '#kit/run/parts.ts'
+import type { Callers } from '../api/callers.ts'
+import { detectorRoutes } from '../api/detector-routes.ts'
+import { eventRoutes, eventView } from '../api/event-routes.ts'
+import type { RecorderConfig } from '../config.ts'
+import type { CameraBook } from '../core/cameras/book.ts'
+import { masksOf } from '../core/cameras/masks.ts'
+import type { PictureDecoder } from '../core/ports.ts'
+import type { Wall } from '../core/recording/timeline.ts'
+import type { Detector, DetectorHealth } from '../core/sight/detector.ts'
+import { createEventBook, type EventBook, type EventListener } from '../core/sight/events.ts'
+import { createSight, type LookDecoder, type Sight } from '../core/sight/sight.ts'
+import { createSightBook, type SightBook } from '../core/sight/sight-book.ts'
+import { createDetectorProcess } from '../io/detector-process.ts'
+import { openEventStore } from '../io/event-store.ts'
+import type { Footage } from '../io/footage-store.ts'
+import { createDecoderProcess } from '../io/picture-decoder.ts'
+import { openSightChoice } from '../io/sight-file.ts'
+import { indexFolderOf } from './footage.ts'
+import type { Watching } from './watching.ts'
+
+type Context = AssembleContext<RecorderConfig>
+
+interface SightParts {
+  ledger: Ledger
+  wall: Wall
+  watching: Watching
+  cameras: CameraBook
+  footage: Pick<Footage, 'bounds' | 'spans'>
+  /** How long footage of a camera is kept. */
+  keepMs(camera: string): number
+}
+
+/** What routes of events need beside. */
+interface SightRouteParts extends Pick<Parameters<typeof eventRoutes>[0], 'newest' | 'pictureAt' | 'timeZone'> {
+  callers: Callers
+  recorder: Recorder
+  decoder: Pick<PictureDecoder, 'picture'>
+}
+
+/** What sees. `onSighting`, `onEvent` and `claim` are for rules, followers and brokers. */
+export interface Seeing extends Pick<Sight, 'onSighting' | 'claim'> {
+  /** @returns ends it */
+  onEvent(listener: EventListener): () => void
+  /** Cameras were added, changed or removed. */
+  camerasChanged(): void
+  /** Footage is gone, and what was seen in it. */
+  footageRemoved(camera: string, startAt: number, endAt: number): void
+  health(): { detector: DetectorHealth; sight: ReturnType<Sight['health']> }
+  routes(parts: SightRouteParts): Route[]
+  part: Part
+}
+
+/** How often is looked for events that are older than footage may be. */
+const SWEEP_MS = 3_600_000
+
+const NO_DETECTOR: DetectorHealth = {
+  ...{ state: 'idle', name: null, pictures: 0, refusedBoxes: 0, tookMs: null, crashes: 0, fault: null },
+}
+
+export async function createSeeing(context: Context, parts: SightParts): Promise<Seeing> {
+  const { clock, log, stateFolder } = context
+  const { cameras, footage, keepMs } = parts
+  const { book: events, listeners, store } = eventsOf(context, parts)
+  const decoder = decoderOf(context, parts.ledger)
+  const sight = sightOf(context, parts, { events, decoder })
+  const { choice, save } = await openSightChoice(stateFolder, log)
+  const hasExternal = context.config.detector.command.length > 0
+  const book = createSightBook({ choice, save, hasExternal, onChange: () => chosen.apply() })
+  const chosen = choosing(context, parts, { book, sight })
+  let sweeping: Timer | undefined
+
+  /** What outlived its footage without being told: files that somebody deleted, or of a folder that is no longer used. */
+  async function sweep(): Promise<void> {
+    for (const camera of await store.cameras()) {
+      const first = footage.bounds(camera)?.startAt ?? Number.POSITIVE_INFINITY
+      await store.forget(camera, 0, Math.min(first, clock.epochMs() - keepMs(camera)))
+    }
+  }
+
+  return {
+    onSighting: (listener) => sight.onSighting(listener),
+    claim: (claim) => sight.claim(claim),
+    onEvent(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    camerasChanged: () => chosen.lookAt(),
+    footageRemoved: (camera, startAt, endAt) => void store.forget(camera, startAt, endAt).catch(() => {}),
+    health: chosen.health,
+    routes: ({ recorder, ...more }) => [
+      ...eventRoutes({
+        ...{ clock, cameras, store, events, choice: book, ...more },
+        spans: (camera, fromAt, toAt) => footage.spans(camera, fromAt, toAt),
+      }),
+      ...detectorRoutes({ cameras, recorder, book, health: chosen.health }),
+    ],
+    part: {
+      name: 'sight',
+      start() {
+        chosen.apply()
+        sweeping = clock.every(SWEEP_MS, () => void sweep().catch(() => {}))
+      },
+      async stop() {
+        sweeping?.cancel()
+        sight.close()
+        await Promise.all([chosen.close(), decoder.close(), events.close()])
+        await store.close()
+      },
+    },
+  }
+}
+
+/** Where events are kept, and who hears of them. */
+function eventsOf({ clock, config, log, stateFolder }: Context, { cameras, ledger, watching }: SightParts) {
+  const { max, queue, tracks, write_ms: writeMs } = config.events
+  const store = openEventStore({
+    folder: indexFolderOf({ stateFolder }),
+    limits: { events: max, pieces: tracks },
+    onPutAside: (why) => log.error('the events were damaged: they are put aside, and new ones begin', { why }),
+  })
+  const listeners = new Set<EventListener>()
+  const nameOf = (camera: string) => cameras.list().find(({ record }) => record.id === camera)?.record.name ?? ''
+  const book = createEventBook({
+    ...{ clock, store, limits: { writeMs, queue } },
+    onEvent(event, phase) {
+      watching.tell(event.cameraId, { type: 'event', phase, event: eventView(event, nameOf(event.cameraId)) })
+      for (const listener of listeners) listener(event, phase)
+    },
+    onFault: (fault) => tellLedger(ledger, { what: 'events_not_kept', where: 'events' }, fault),
+  })
+  return { book, listeners, store }
+}
+
+function sightOf(
+  { clock, config }: Context,
+  { cameras, wall, watching }: SightParts,
+  { decoder, events }: { decoder: LookDecoder; events: EventBook },
+): Sight {
+  const { agree, look_ms: lookMs, lost_ms: lostMs, score, stale_ms: staleMs, tracks } = config.detector
+  const nowAt = () => wall.at(clock.monotonicMs())
+  const sight = createSight({
+    ...{ clock, events, decoder, nowAt, look: watching.look },
+    limits: { agree, lookMs, lostMs, score, staleMs, tracks, waitingBytes: config.detector.waiting_bytes },
+    masksOf: (camera) => masksOf(cameras.require(camera, { cameras: 'all' }).record),
+    onActivity: (camera, active) => watching.tell(camera, { type: 'camera-activity', active, at: Math.round(nowAt()) }),
+  })
+  sight.onSighting(({ at, boxes, cameraId }) => watching.tell(cameraId, { type: 'detections', at, boxes }))
+  return sight
+}
+
+/** Does what was chosen: begins and ends the external detector, and looks at the cameras. */
+function choosing(
+  context: Context,
+  { cameras, ledger }: SightParts,
+  { book, sight }: { book: SightBook; sight: Sight },
+) {
+  let external: Detector | undefined
+  let kind: string | undefined
+
+  function lookAt(): void {
+    const known = kind === undefined || kind === 'off' ? [] : cameras.list()
+    const looked = known.filter(({ record }) => record.enabled && book.of(record.id).enabled)
+    sight.lookAt(looked.map(({ record: { id } }) => ({ camera: id, fps: book.of(id).fps })))
+  }
+
+  return {
+    lookAt,
+    apply(): void {
+      const next = book.choice().kind
+      if (next !== kind) {
+        void external?.close()
+        external = next === 'external' && book.hasExternal ? externalOf(context, ledger) : undefined
+        if (!external) ledger.clear('detector_failed', 'detector')
+        kind = next
+        sight.begin(external)
+      }
+      lookAt()
+    },
+    health(): ReturnType<Seeing['health']> {
+      const own = kind === 'motion' ? { ...NO_DETECTOR, state: 'ready' as const, name: 'motion' } : NO_DETECTOR
+      return { detector: external?.health() ?? own, sight: sight.health() }
+    },
+    close: () => external?.close(),
+  }
+}
+
+function tellLedger(ledger: Ledger, about: { what: string; where: string }, fault: Error | undefined): void {
+  if (!fault) ledger.clear(about.what, about.where)
+  else ledger.raise({ ...about, severity: 'warning', sentence: fault.message })
+}
+
+function externalOf({ clock, config, log }: Context, ledger: Ledger): Detector {
+  const { answer_ms: answerMs, command, process_bytes: processBytes, start_ms: startMs } = config.detector
+  return createDetectorProcess({
+    ...{ clock, log, command, limits: { startMs, answerMs, processBytes } },
+    onFault: (fault) => tellLedger(ledger, { what: 'detector_failed', where: 'detector' }, fault),
+  })
+}
+
+/** A process of its own: pictures that people ask for wait for none of the detector's. */
+function decoderOf({ clock, config, log }: Context, ledger: Ledger) {
+  const { detector, pictures } = config
+  return createDecoderProcess({
+    ...{ clock, log },
+    limits: {
+      ...{ startMs: pictures.start_ms, answerMs: pictures.answer_ms, idleMs: pictures.idle_s * 1000, queue: 1 },
+      ...{ pixels: detector.pixels, keptPixels: detector.pixels, memoryBytes: detector.memory_bytes },
+    },
+    onFault: (fault) => tellLedger(ledger, { what: 'pictures_not_made', where: 'decoder of the detector' }, fault),
+  })
+}

@@ -1,0 +1,50 @@
+/** What sight holds: rows of the memory plan. */
+import { KIB, type MemoryRow, type Setting, threadRow } from '#kit/pure/memory-plan.ts'
+import { MOST_SIGHTINGS } from './events.ts'
+
+/** Heap of the thread that keeps events: the rows of one answer. MiB. */
+export const EVENTS_HEAP_MIB = { old: 24, young: 2 } as const
+
+/** Threads of an external detector: its own, and those of what it reckons with. */
+export const DETECTOR_TASKS = 24
+
+/** A gray picture, what it usually shows and how much it wobbles, and what has changed: as numbers of 4, 4 and 2 bytes. */
+const MOTION_BYTES = 160 * 120 * 12
+/** Numbers of a sighting, as objects. */
+const SIGHTING_BYTES = 192
+/** A picture of the largest size, as it comes from the decoder and as it goes to the detector. */
+const PICTURE_BYTES = 1920 * 1080 * 3
+
+export function sightRows(): MemoryRow[] {
+  const { old, young } = EVENTS_HEAP_MIB
+  return [
+    {
+      ...{ what: 'what cameras usually show', of: 'camera', many: 'cameras.max', each: MOTION_BYTES },
+      shownBy: 'daemons/recorder/test/core/sight/motion.test.ts',
+    },
+    {
+      ...{ what: 'things that are followed', of: 'camera', many: 'cameras.max', isHeap: true },
+      each: (setting: Setting) => setting('detector.tracks') * (MOST_SIGHTINGS / 8) * SIGHTING_BYTES,
+      shownBy: 'daemons/recorder/test/core/sight/tracker.test.ts',
+    },
+    {
+      what: 'pictures that wait for the detector',
+      all: (setting: Setting) => setting('detector.waiting_bytes') + 3 * PICTURE_BYTES,
+      shownBy: 'daemons/recorder/test/core/sight/sight.test.ts',
+    },
+    {
+      ...{ what: 'events and tracks that wait for the disk', of: 'one of them', many: 'events.queue', each: 4 * KIB },
+      isHeap: true,
+      shownBy: 'daemons/recorder/test/core/sight/events.test.ts',
+    },
+    threadRow('the thread of events', old + young, 'daemons/recorder/test/io/event-store.test.ts'),
+    {
+      ...{ what: 'the process that decodes for the detector', all: 'detector.memory_bytes' },
+      shownBy: 'daemons/recorder/test/io/picture-decoder.test.ts',
+    },
+    {
+      ...{ what: 'the external detector', all: 'detector.process_bytes' },
+      shownBy: 'daemons/recorder/test/io/detector-process.test.ts',
+    },
+  ]
+}

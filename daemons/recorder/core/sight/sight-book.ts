@@ -1,0 +1,94 @@
+/** Which detector looks, at which cameras, and how often: as it was chosen, and saved. */
+import { Fault } from '#kit/pure/fault.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
+
+/** `external` is the process that `detector.command` names. */
+export const detectorKinds = ['off', 'motion', 'external'] as const
+
+export type DetectorKind = (typeof detectorKinds)[number]
+
+/** What is chosen. */
+export interface SightChoice {
+  kind: DetectorKind
+  /** Pictures a second while something moves; 0: key frames alone. */
+  fps: number
+  /** What is other for single cameras. */
+  cameras: Readonly<Record<string, CameraChoice>>
+}
+
+export interface CameraChoice {
+  enabled: boolean
+  /** Null: as all have it. */
+  fps: number | null
+  /** By which its boxes are moved against the footage; null: as measured. */
+  trackOffsetMs: number | null
+}
+
+type CameraWish = { [Key in keyof CameraChoice]?: CameraChoice[Key] | undefined }
+
+/** What is to change; what is left out stays. */
+export interface SightChange {
+  kind?: DetectorKind | undefined
+  fps?: number | undefined
+  cameras?: Readonly<Record<string, CameraWish>> | undefined
+}
+
+/** Pictures a second, at most. */
+export const MOST_FPS = 5
+
+export const NOTHING_CHOSEN: SightChoice = { kind: 'off', fps: 2, cameras: {} }
+
+interface BookParts {
+  choice: SightChoice
+  /** Resolves once it is on disk. */
+  save(choice: SightChoice): Promise<void>
+  hasExternal: boolean
+  /** It takes effect now. */
+  onChange(): void
+}
+
+export interface SightBook {
+  choice(): SightChoice
+  hasExternal: boolean
+  of(camera: string): CameraChoice & { fps: number }
+  /** @param known cameras that there are; what was said of others is forgotten. @throws Fault `no_detector`, `store_write_failed` */
+  change(change: SightChange, known: readonly string[]): Promise<void>
+}
+
+export function createSightBook({ choice: saved, hasExternal, onChange, save }: BookParts): SightBook {
+  let choice = saved
+  const inTurn = createSerialTurn()
+  const usual: CameraChoice = { enabled: true, fps: null, trackOffsetMs: null }
+
+  function changed({ cameras = {}, fps = choice.fps, kind = choice.kind }: SightChange, known: readonly string[]) {
+    if (kind === 'external' && !hasExternal)
+      throw new Fault(
+        'no_detector',
+        'No external detector is installed here: detector.command of recorder.toml names its program.',
+      )
+    const merged = known.map((id): [string, CameraChoice] => {
+      const wish: CameraWish = Object.hasOwn(cameras, id) ? (cameras[id] ?? {}) : {}
+      const before = choice.cameras[id] ?? usual
+      const { enabled = before.enabled, fps: own = before.fps, trackOffsetMs = before.trackOffsetMs } = wish
+      return [id, { enabled, fps: own, trackOffsetMs }]
+    })
+    const other = merged.filter(([, one]) => !one.enabled || one.fps !== null || one.trackOffsetMs !== null)
+    return { kind, fps, cameras: Object.fromEntries(other) }
+  }
+
+  return {
+    choice: () => choice,
+    hasExternal,
+    of(camera) {
+      const own = Object.hasOwn(choice.cameras, camera) ? (choice.cameras[camera] ?? usual) : usual
+      return { ...own, fps: own.fps ?? choice.fps }
+    },
+    change: (change, known) =>
+      inTurn(async () => {
+        const next = changed(change, known)
+        await save(next)
+        choice = next
+        onChange()
+      }),
+  }
+}

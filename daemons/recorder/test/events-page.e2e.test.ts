@@ -1,0 +1,58 @@
+/** The page of events in a browser. */
+import { join } from 'node:path'
+import t from 'tap'
+import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
+import { noBrowser, openRig } from '#kit/test/web/page-rig.ts'
+import { LONG_MS, startCamera } from './camera.ts'
+import { admin, clientOf } from './client.ts'
+import { makeWalk } from './walk.ts'
+
+t.test(
+  'events are listed with pictures, filtered, and lead to their footage',
+  { skip: noBrowser, timeout: 240_000 },
+  async (t) => {
+    const work = stateFolderOf(t)
+    const sets = [
+      'storage.free_bytes=0',
+      'storage.file_s=5',
+      `pictures.start_ms=${LONG_MS}`,
+      `pictures.answer_ms=${LONG_MS}`,
+    ]
+    const recorder = await startDaemon(t, 'recorder', { stateFolder: join(work, 'state'), sets })
+    const boss = clientOf(recorder.url)
+    await boss.setUp()
+    await boss.call('PATCH', '/api/onboarding', { step: 'complete' })
+    const camera = await startCamera(t, await makeWalk(work, 180))
+    for (const name of ['Loading bay', 'Gate'])
+      await boss.call('POST', '/api/discovery/rtsp', { name, url: camera.url })
+    // A picture of what has just begun may not be there yet.
+    const { audit, page, visit } = await openRig(t, recorder.url, { pictures: 'recorder', wanted: /status of 404/ })
+    await page.getByLabel('User name').fill(admin.username)
+    await page.getByLabel('Password').fill(admin.password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await visit('events')
+    await page.getByText('Nothing looks at the cameras', { exact: true }).waitFor()
+    await audit(t, 'events-none')
+    await page.getByRole('button', { name: 'Look for motion' }).click()
+    await page.getByText('The recorder looks for motion.').first().waitFor()
+    const over = async () =>
+      (await boss.call('GET', '/api/events')).body.events.filter(
+        ({ ended_at: end }: { ended_at: unknown }) => end !== null,
+      )
+    await until('some are over', async () => (await over()).length >= 2, LONG_MS)
+    await visit('events')
+    const shown = "document.querySelector('.events img')?.naturalWidth"
+    await until('a picture is shown', async () => ((await page.evaluate<number>(shown)) ?? 0) > 0, LONG_MS)
+    await audit(t, 'events')
+    await page.getByLabel('What was seen').selectOption('person')
+    await page.getByText('Nothing like this was seen').waitFor()
+    await page.getByLabel('What was seen').selectOption('other')
+    await page.getByLabel('Camera', { exact: true }).selectOption({ label: 'Gate' })
+    const others = page.locator('.events li', { hasText: 'Loading bay' })
+    await until('one camera alone', async () => (await others.count()) === 0, LONG_MS)
+    t.ok((await page.locator('.events li', { hasText: 'Gate' }).count()) > 0)
+    await page.locator('.events a').first().click()
+    await page.waitForURL(/playback\/[0-9a-f]{8}\/\d+/)
+  },
+)

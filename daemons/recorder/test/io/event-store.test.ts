@@ -1,0 +1,140 @@
+import { DatabaseSync } from 'node:sqlite'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import type { SightEvent } from '../../core/sight/events.ts'
+import { groupOf } from '../../core/sight/labels.ts'
+import { EVENTS_HEAP_MIB } from '../../core/sight/memory.ts'
+import { openEventStore } from '../../io/event-store.ts'
+
+const [DOOR, YARD] = ['0000000a', '0000000b']
+
+function eventAt(beganAt: number, more: Partial<SightEvent> & { number?: number } = {}): SightEvent {
+  const { cameraId = DOOR, label = 'person', number = 1, ...rest } = more
+  const facts = { id: `${cameraId}-${beganAt}-${number}`, cameraId, label, group: groupOf(label), score: 0.75 }
+  const times = { beganAt, lastAt: beganAt + 10, endedAt: beganAt + 10, bestAt: beganAt + 5 }
+  return { ...facts, ...times, box: [0.1, 0.2, 0.3, 0.4], source: 'external', ...rest }
+}
+
+function open(t: Test, folder = t.testdir({}), limits = { events: 1e6, pieces: 1e6 }) {
+  const told: string[] = []
+  const store = openEventStore({ folder, limits, onPutAside: (why) => told.push(why) })
+  t.teardown(() => store.close())
+  return { folder, store, told }
+}
+
+t.test('A.events filters are by camera, label or group, and span; the newest come first', async (t) => {
+  const { store } = open(t)
+  const all = [
+    eventAt(1000),
+    eventAt(2000, { label: 'car' }),
+    eventAt(3000, { cameraId: YARD, label: 'truck' }),
+    eventAt(4000, { label: 'motion', box: null, endedAt: null, lastAt: 9000 }),
+  ]
+  await store.put(all, [])
+  const find = async (wish: object) =>
+    (await store.find({ cameras: [DOOR, YARD, 'none'], limit: 10, ...wish })).map(({ beganAt }) => beganAt)
+  t.same(await find({}), [4000, 3000, 2000, 1000])
+  t.same(await find({ limit: 2 }), [4000, 3000])
+  t.same(await find({ cameras: [YARD] }), [3000])
+  t.same(await find({ cameras: [] }), [])
+  t.same(await find({ label: 'car' }), [2000])
+  t.same(await find({ label: 'vehicle' }), [3000, 2000])
+  t.same(await find({ since: 2005 }), [4000, 3000, 2000], 'one that is still there at the moment is in the span')
+  t.same(await find({ until: 2500 }), [2000, 1000])
+  t.same(await store.one(`${DOOR}-4000-1`), all[3])
+  t.equal(await store.one('nonsense'), undefined)
+  await store.put([eventAt(1000, { label: 'dog' })], [])
+  t.match(await store.one(`${DOOR}-1000-1`), { label: 'dog', group: 'animal' }, 'it is replaced')
+})
+
+t.test('an event that was open at a kill ended when it was seen last', async (t) => {
+  const { folder, store } = open(t)
+  await store.put([eventAt(1000, { endedAt: null, lastAt: 7000 })], [])
+  await store.close()
+  const again = open(t, folder)
+  t.match(await again.store.one(`${DOOR}-1000-1`), { endedAt: 7000 })
+})
+
+t.test('A.tracks pieces come back as they were, of the span that is asked for', async (t) => {
+  const { store } = open(t)
+  const sightings = (from: number) =>
+    [0, 400, 800].map((ms) => ({ at: from + ms, score: 0.8, box: [0.1, 0.2, 0.3, 0.4] as const }))
+  const piece = (from: number) => ({ cameraId: DOOR, trackId: 3, label: 'person', sightings: sightings(from) })
+  await store.put([], [piece(10_000), piece(200_000)])
+  t.same(await store.pieces(DOOR, 10_500, 20_000), [piece(10_000)])
+  t.same(await store.pieces(YARD, 0, 1e9), [])
+  await store.forget(DOOR, 0, 100_000)
+  t.same(await store.pieces(DOOR, 0, 1e9), [piece(200_000)])
+})
+
+t.test('footage that goes takes its events along, and no more rows are kept than the limit', async (t) => {
+  const { store } = open(t, undefined, { events: 50, pieces: 10 })
+  await store.put([eventAt(1000), eventAt(2000), eventAt(2000, { cameraId: YARD })], [])
+  await store.forget(DOOR, 1000, 2000)
+  t.same(
+    (await store.find({ cameras: [DOOR, YARD], limit: 9 })).map(({ id }) => id),
+    [`${DOOR}-2000-1`, `${YARD}-2000-1`],
+  )
+  t.same(await store.cameras(), [DOOR, YARD])
+  for (let put = 0; put < 130; put++) await store.put([eventAt(10_000 + put)], [])
+  const rest = await store.find({ cameras: [DOOR], limit: 500 })
+  t.ok(rest.length <= 50 + 64, `${rest.length} are left`)
+  t.equal(rest[0]?.beganAt, 10_129, 'the oldest go')
+})
+
+t.test('A.density sums of slices are the counts of the events, whatever the window', async (t) => {
+  const { store } = open(t)
+  const labels = ['person', 'car', 'dog', 'motion', 'constructor']
+  const times = fc.array(fc.tuple(fc.integer({ min: 0, max: 10_000 }), fc.constantFrom(...labels)), { maxLength: 40 })
+  let round = 0
+  await fc.assert(
+    fc.asyncProperty(
+      times,
+      fc.integer({ min: 0, max: 9000 }),
+      fc.integer({ min: 1, max: 9000 }),
+      fc.integer({ min: 1, max: 50 }),
+      async (seen, from, length, buckets) => {
+        round++
+        const camera = round.toString(16).padStart(8, '0')
+        await store.put(
+          seen.map(([at, label], number) => eventAt(at, { cameraId: camera, label, number })),
+          [],
+        )
+        const bucketMs = Math.ceil(length / buckets)
+        const slices = await store.density({ camera, from, to: from + length, bucketMs })
+        const inside = seen.filter(([at]) => at >= from && at < from + length)
+        const sum = (of: (slice: (typeof slices)[number]) => number) =>
+          slices.reduce((all, slice) => all + of(slice), 0)
+        t.equal(
+          sum(({ total }) => total),
+          inside.length,
+        )
+        t.equal(
+          sum(({ vehicle }) => vehicle),
+          inside.filter(([, label]) => label === 'car').length,
+        )
+        for (const { animal, bucket, firstAt, other, person, total, vehicle } of slices) {
+          t.equal(person + vehicle + animal + other, total)
+          const own = inside.filter(([at]) => Math.floor((at - from) / bucketMs) === bucket)
+          t.equal(total, own.length)
+          t.equal(firstAt, Math.min(...own.map(([at]) => at)))
+        }
+      },
+    ),
+    { numRuns: 40 },
+  )
+})
+
+t.test('a damaged file is put aside, and what is seen goes on being kept', async (t) => {
+  const folder = t.testdir({ 'sight.db': 'not a database '.repeat(500) })
+  const { store, told } = open(t, folder)
+  await store.put([eventAt(1000)], [])
+  t.equal((await store.find({ cameras: [DOOR], limit: 1 })).length, 1)
+  t.equal(told.length, 1)
+  t.ok(EVENTS_HEAP_MIB.old <= 32)
+  await store.close()
+  const plan = new DatabaseSync(`${folder}/sight.db`).prepare(
+    'EXPLAIN QUERY PLAN SELECT count(*) FROM event WHERE camera = ? AND label = ? AND began_at > ?',
+  )
+  t.match(JSON.stringify(plan.all('a', 'b', 1)), /COVERING INDEX event_label/)
+})
