@@ -17,7 +17,7 @@ export type NetworkState =
   /** It has a new fixed address, at which nobody has reached it yet. */
   | 'unconfirmed'
   | 'static'
-  /** Nobody reached the fixed address in time: it uses DHCP until the settings are saved again. */
+  /** Nobody reached the fixed address in time: it has the one before, or DHCP, until the settings are saved again. */
   | 'fallen_back'
   /** The machine refused the settings. */
   | 'refused'
@@ -52,6 +52,11 @@ export interface NetworkRecord {
   state: Exclude<NetworkState, 'not_owned'>
   /** The fixed address that the state refers to; null with DHCP. */
   address: FixedAddress | null
+  /**
+   * The fixed address at which it was reached before: what it goes back to. Null, or absent in the file of an earlier
+   * version: DHCP.
+   */
+  before?: FixedAddress | null
   /** The save of the settings it comes from: after falling back only a newer one counts. */
   saves: number
   /** Boot of the machine to which `deadlineMs` refers. */
@@ -79,6 +84,11 @@ export function wantedAddress({ static_ip, ip, mask, gw }: BoardSettings): Fixed
   return static_ip && prefix !== undefined ? { ip, prefix, gw } : null
 }
 
+/** What the next address is taken back for: the present one if it was reached, else the one before. */
+function beforeNext({ state, address, before = null }: NetworkRecord): FixedAddress | null {
+  return state === 'static' ? address : before
+}
+
 function isSameAddress(one: FixedAddress | null, other: FixedAddress | null): boolean {
   if (one === null || other === null) return one === other
   return one.ip === other.ip && one.prefix === other.prefix && one.gw === other.gw
@@ -86,13 +96,20 @@ function isSameAddress(one: FixedAddress | null, other: FixedAddress | null): bo
 
 // Sentences about the address.
 
+/** An address as people write it; null is DHCP. */
+function addressText(address: FixedAddress | null): string {
+  return address === null ? 'DHCP' : `${address.ip}/${address.prefix}`
+}
+
 /** One or two sentences for people. */
-function networkText({ state, address, why }: NetworkRecord): string {
-  const fixed = address === null ? '' : `${address.ip}/${address.prefix}`
+function networkText({ state, address, before = null, why }: NetworkRecord): string {
+  const fixed = address === null ? '' : addressText(address)
   if (state === 'unconfirmed')
-    return `The board has the new address ${fixed} and waits to be reached there. Open http://${address?.ip}/; otherwise it goes back to DHCP.`
+    return `The board has the new address ${fixed} and waits to be reached there. Open http://${address?.ip}/; otherwise it goes back to ${addressText(before)}.`
   if (state === 'static')
     return `The board keeps the address ${fixed}, ${address?.gw ? `gateway ${address.gw}` : 'without a gateway'}.`
+  if (state === 'fallen_back' && before !== null)
+    return `Nobody reached the board at ${fixed} in time, so it is back at ${addressText(before)}. Check address, mask and gateway, and save again.`
   if (state === 'fallen_back')
     return `Nobody reached the board at ${fixed} in time, so it asks for an address by DHCP. Check address, mask and gateway, and save again.`
   if (state === 'refused')
@@ -144,7 +161,11 @@ export interface NetworkCare {
   start(): Promise<void>
   /** Call when a request was answered. @param from the address it came from; @param at the address it arrived at */
   contact(from: string, at: string): void
+  /** Somebody on the machine vouches for its new address. @returns false if none waits for that */
+  confirm(): boolean
   view(): NetworkView
+  /** What an address that is set next is taken back for, if nobody reaches it: `10.20.4.11/24`, or `DHCP`. */
+  goesBackTo(): string
   close(): void
 }
 
@@ -182,12 +203,15 @@ class OwnNetwork implements NetworkCare {
   }
 
   contact(from: string, at: string): void {
-    const { state, address } = this.#record
-    if (state !== 'unconfirmed' || at !== address?.ip || !this.#isTaken || this.#isFallingBack) return
+    if (!this.#isWaiting() || at !== this.#record.address?.ip) return
     if (from === at || this.#by.machine.ownAddresses().includes(from)) return
-    this.#timer?.cancel()
-    this.#by.log.notice('fixed address confirmed', { ...address, from })
-    void this.#become('contact', {})
+    this.#confirmed(from)
+  }
+
+  confirm(): boolean {
+    if (!this.#isWaiting()) return false
+    this.#confirmed('this machine')
+    return true
   }
 
   view(): NetworkView {
@@ -197,9 +221,23 @@ class OwnNetwork implements NetworkCare {
     return { state, confirmUntil, text: networkText(this.#record) }
   }
 
+  goesBackTo(): string {
+    return addressText(beforeNext(this.#record))
+  }
+
   close(): void {
     this.#isClosed = true
     this.#timer?.cancel()
+  }
+
+  #isWaiting(): boolean {
+    return this.#record.state === 'unconfirmed' && this.#isTaken && !this.#isFallingBack
+  }
+
+  #confirmed(from: string): void {
+    this.#timer?.cancel()
+    this.#by.log.notice('fixed address confirmed', { ...this.#record.address, from })
+    void this.#become('contact', {})
   }
 
   async #become(event: NetworkEvent, change: Partial<NetworkRecord>): Promise<void> {
@@ -218,7 +256,7 @@ class OwnNetwork implements NetworkCare {
     const { machine, wanted } = this.#by
     try {
       await machine.setDhcp()
-      await this.#become('dhcpSet', { address: null, saves: wanted.saves })
+      await this.#become('dhcpSet', { address: null, before: null, saves: wanted.saves })
     } catch (fault) {
       await this.#refused(fault)
     }
@@ -227,7 +265,13 @@ class OwnNetwork implements NetworkCare {
   async #setAddress(address: FixedAddress, deadlineMs: number): Promise<void> {
     const { clock, log, machine, wanted, bootId, confirmMs } = this.#by
     // Saved before it is done: a board that loses power right after comes back with the deadline.
-    await this.#become('addressSet', { address, saves: wanted.saves, bootId, deadlineMs })
+    await this.#become('addressSet', {
+      address,
+      before: beforeNext(this.#record),
+      saves: wanted.saves,
+      bootId,
+      deadlineMs,
+    })
     try {
       await machine.setAddress(address)
     } catch (fault) {
@@ -251,11 +295,12 @@ class OwnNetwork implements NetworkCare {
 
   async #fallBack(): Promise<void> {
     const { log, machine, retries, retryMs } = this.#by
-    const { address } = this.#record
+    const { address, before = null } = this.#record
     // A contact from now on is too late: the address is being removed.
     this.#isFallingBack = true
     try {
-      await machine.setDhcp()
+      if (before === null) await machine.setDhcp()
+      else await machine.setAddress(before)
     } catch (fault) {
       this.#isFallingBack = false
       this.#failures++
@@ -263,7 +308,7 @@ class OwnNetwork implements NetworkCare {
       if (this.#failures < retries) this.#wait(retryMs)
       return
     }
-    log.warning('nobody reached the fixed address, the board asks by DHCP', { ...address })
+    log.warning('nobody reached the fixed address, it is taken back', { ...address, for: addressText(before) })
     await this.#become('expired', {})
   }
 }
@@ -274,7 +319,9 @@ export function foreignNetwork(): NetworkCare {
   return {
     start: async () => {},
     contact() {},
+    confirm: () => false,
     view: () => ({ state: 'not_owned', confirmUntil: null, text }),
+    goesBackTo: () => '',
     close() {},
   }
 }

@@ -154,6 +154,37 @@ t.test('a confirmed address needs no new confirmation after another save', async
   t.same(told, ['10.20.4.12/24 10.20.4.1'])
 })
 
+t.test('an address that nobody reached is taken back for the one that was, over power cuts too', async (t) => {
+  const { clock, told, start, kept } = setup({ ...untouchedNetwork, state: 'static', address: fixed, saves: 1 })
+  const care = await start({ address: other, saves: 2 })
+  t.equal(care.goesBackTo(), '10.20.4.11/24')
+  t.match(care.view(), { state: 'unconfirmed', text: /otherwise it goes back to 10\.20\.4\.11\/24/ })
+  care.close()
+  const third = { ...fixed, ip: '10.20.4.13' }
+  const again = await start({ address: third, saves: 3 }, 'two')
+  await clock.run(120_000)
+  t.same(told, ['10.20.4.12/24 10.20.4.1', '10.20.4.13/24 10.20.4.1', '10.20.4.11/24 10.20.4.1'])
+  t.match(again.view(), {
+    state: 'fallen_back',
+    text: /at 10\.20\.4\.13\/24 in time, so it is back at 10\.20\.4\.11\/24/,
+  })
+  t.match(kept.saved(), { state: 'fallen_back', address: third, before: fixed })
+  t.equal((await start({ address: third, saves: 3 }, 'three')).goesBackTo(), '10.20.4.11/24')
+  t.equal(told.length, 3, 'it stays there')
+  const dhcp = await start({ address: null, saves: 4 }, 'four')
+  t.equal(dhcp.goesBackTo(), 'DHCP')
+})
+
+t.test('whoever is on the machine keeps its new address, once the machine has it', async (t) => {
+  const { clock, world, start, kept } = setup()
+  const early: boolean[] = []
+  world.onAddress = (care) => void early.push(care.confirm())
+  const care = await start({ address: fixed, saves: 1 })
+  t.same([...early, care.confirm(), care.confirm()], [false, true, false])
+  await clock.run(200_000)
+  t.match(kept.saved(), { state: 'static', address: fixed })
+})
+
 t.test('a change of only the gateway must be confirmed too', async (t) => {
   const { told, start } = setup({ ...untouchedNetwork, state: 'static', address: fixed, saves: 1 })
   t.equal((await start({ address: { ...fixed, gw: '10.20.4.9' }, saves: 2 })).view().state, 'unconfirmed')
@@ -231,6 +262,7 @@ t.test("a machine that is somebody else's is left alone, and the board says so",
   const care = foreignNetwork()
   await care.start()
   care.contact('10.20.4.40', '10.20.4.11')
+  t.notOk(care.confirm())
   care.close()
   t.match(care.view(), { state: 'not_owned', confirmUntil: null, text: /does not own the machine/ })
 })
