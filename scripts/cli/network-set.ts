@@ -32,7 +32,8 @@ export const networkSet: Command = {
 
 Saves what is named into the settings of the board that owns this machine, and restarts the machine, which then has the new
 address. It keeps it once its page was opened there from another machine, or \`plantroom network confirm\` was run on it. Where
-nobody does so within two minutes of its start, it goes back to the fixed address at which it was reached before, or to DHCP.
+nobody does so within two minutes of its start, it goes back to the fixed address at which it was reached before, or to DHCP;
+so it does where DHCP was set and gives no address.
 Pulling the power meanwhile leaves it so: the two minutes begin anew. Needs root. Of machines that are not a board's, the
 system sets the address; the command then says where.
   --gateway      in the network of the address, or none; needed with an address. It answers for names (DNS) too
@@ -126,15 +127,16 @@ const refusal = Type.Object({
 })
 
 function toldAsJson({ about_s, address, changed, confirm_s, goes_back_to, hostname }: Told) {
-  const proof = address === null ? {} : { confirm_s, goes_back_to }
-  return { saved: true, changed, restarts_machine: true, about_s, address, hostname, ...proof }
+  return { saved: true, changed, restarts_machine: true, about_s, address, hostname, confirm_s, goes_back_to }
 }
 
 function savedText({ about_s: aboutS, address, confirm_s: confirmS, goes_back_to: back, hostname }: Told): string {
   const saved = `Saved. The machine restarts now, and is back in about ${aboutS} s`
-  if (address === null) return `${saved} with an address from DHCP. Find it there, or as ${hostname}.local.\n`
+  const within = durationText(confirmS * 1000)
+  const ifNone = back === 'DHCP' ? '' : `If none comes within ${within}, it goes back to ${back}.\n`
+  if (address === null) return `${saved} with an address from DHCP. Find it there, or as ${hostname}.local.\n${ifNone}`
   return `${saved} at ${address}.
-Open http://${address}/ from another machine, or sign in there by ssh and run plantroom network confirm, within ${durationText(confirmS * 1000)} of
+Open http://${address}/ from another machine, or sign in there by ssh and run plantroom network confirm, within ${within} of
 its start: otherwise it goes back to ${back}. An address that was reached already is kept without that.
 `
 }

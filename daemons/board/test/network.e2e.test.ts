@@ -105,6 +105,7 @@ async function setup(t: Test) {
       `machine.helper=${helper.path}`,
       `machine.confirm_ms=${CONFIRM_MS}`,
       'machine.restart_after_ms=50',
+      'machine.take_back_ms=500',
       `ota.socket=${base}/ota.sock`,
     ],
   })
@@ -195,5 +196,12 @@ t.test(
     })
     const journal: { who: string; what: string }[] = ask(visitor, 'http://10.88.0.7:8080/api/journal')
     t.equal(journal.find(({ what }) => what === 'settings saved')?.who, 'plantroom network')
+
+    t.match(plantroom(base, 'set', 'dhcp'), {
+      status: 0,
+      stdout: /If none comes within 15 s, it goes back to 10\.88\.0\.7\/24/,
+    })
+    await until('an address from DHCP', () => /DHCP gave an address/.exec(board.output()) ?? undefined)
+    t.match(ask(visitor, 'http://10.77.0.2:8080/api/status').network, { state: 'dhcp', confirm_until: null })
   },
 )

@@ -17,7 +17,7 @@ export type NetworkState =
   /** It has a new fixed address, at which nobody has reached it yet. */
   | 'unconfirmed'
   | 'static'
-  /** Nobody reached the fixed address in time: it has the one before, or DHCP, until the settings are saved again. */
+  /** Nobody reached the fixed address, or DHCP gave none, in time: it has the one before, or DHCP, until the settings are saved again. */
   | 'fallen_back'
   /** The machine refused the settings. */
   | 'refused'
@@ -25,7 +25,7 @@ export type NetworkState =
 /** State, event, next state; pairs not listed leave the state as it is. */
 export const networkStateTable: Readonly<Record<NetworkState, Partial<Record<NetworkEvent, NetworkState>>>> = {
   not_owned: {},
-  dhcp: { addressSet: 'unconfirmed', refused: 'refused' },
+  dhcp: { addressSet: 'unconfirmed', expired: 'fallen_back', refused: 'refused' },
   unconfirmed: {
     dhcpSet: 'dhcp',
     contact: 'static',
@@ -61,7 +61,10 @@ export interface NetworkRecord {
   saves: number
   /** Boot of the machine to which `deadlineMs` refers. */
   bootId: string
-  /** Deadline for somebody to reach the new address, on the machine's monotonic clock; null if not waiting. */
+  /**
+   * Deadline for somebody to reach the new address, or for DHCP to give one in place of `before`; on the machine's
+   * monotonic clock, null if not waiting.
+   */
   deadlineMs: number | null
   /** Error of the machine or the board, for people; empty if all was well. */
   why: string
@@ -108,6 +111,10 @@ function networkText({ state, address, before = null, why }: NetworkRecord): str
     return `The board has the new address ${fixed} and waits to be reached there. Open http://${address?.ip}/; otherwise it goes back to ${addressText(before)}.`
   if (state === 'static')
     return `The board keeps the address ${fixed}, ${address?.gw ? `gateway ${address.gw}` : 'without a gateway'}.`
+  if (state === 'dhcp' && before !== null)
+    return `The board asks for an address by DHCP. If none comes in time, it goes back to ${addressText(before)}.`
+  if (state === 'fallen_back' && address === null)
+    return `No address came by DHCP in time, so the board is back at ${addressText(before)}. Look for the DHCP server, and save again.`
   if (state === 'fallen_back' && before !== null)
     return `Nobody reached the board at ${fixed} in time, so it is back at ${addressText(before)}. Check address, mask and gateway, and save again.`
   if (state === 'fallen_back')
@@ -125,6 +132,8 @@ export interface NetworkMachine {
   setAddress(address: FixedAddress): Promise<void>
   /** @throws Fault `helper_absent`, `helper_refused`, `no_interface` */
   setDhcp(): Promise<void>
+  /** Whether it has an IPv4 address that routers and switches of the building let through: not one of 169.254. */
+  hasAddress(): boolean
   /** Addresses of the machine itself: a request from one of them proves nothing. */
   ownAddresses(): string[]
 }
@@ -140,7 +149,7 @@ export interface NetworkCareParts {
   wanted: { address: FixedAddress | null; saves: number }
   /** Time within which somebody has to reach a new address. */
   confirmMs: number
-  /** Time between tries to take an address back. */
+  /** Time between tries to take an address back, and between looks whether DHCP gave one. */
   retryMs: number
   /** Tries to take an address back before the next start. */
   retries: number
@@ -195,11 +204,11 @@ class OwnNetwork implements NetworkCare {
     const { clock, wanted, bootId, confirmMs } = this.#by
     const { state, address, saves, deadlineMs } = this.#record
     const isSame = isSameAddress(address, wanted.address)
-    if (wanted.address === null) return isSame && state === 'dhcp' ? undefined : this.#setDhcp()
-    if (isSame && state === 'static') return
+    if (isSame && (state === 'static' || (state === 'dhcp' && deadlineMs === null))) return
     if (isSame && state === 'fallen_back' && saves === wanted.saves) return
-    const isAwaited = isSame && state === 'unconfirmed' && this.#record.bootId === bootId
-    return this.#setAddress(wanted.address, (isAwaited ? deadlineMs : null) ?? clock.monotonicMs() + confirmMs)
+    const isAwaited = isSame && (state === 'unconfirmed' || state === 'dhcp') && this.#record.bootId === bootId
+    const untilMs = (isAwaited ? deadlineMs : null) ?? clock.monotonicMs() + confirmMs
+    return wanted.address === null ? this.#setDhcp(untilMs) : this.#setAddress(wanted.address, untilMs)
   }
 
   contact(from: string, at: string): void {
@@ -252,14 +261,30 @@ class OwnNetwork implements NetworkCare {
     }
   }
 
-  async #setDhcp(): Promise<void> {
-    const { machine, wanted } = this.#by
+  async #setDhcp(untilMs: number): Promise<void> {
+    const { machine, wanted, bootId } = this.#by
+    const before = beforeNext(this.#record)
+    const deadlineMs = before === null ? null : untilMs
+    // Saved before it is done, as with an address. From DHCP there is nothing to go back to.
+    await this.#become('dhcpSet', { address: null, before, saves: wanted.saves, bootId, deadlineMs })
     try {
       await machine.setDhcp()
-      await this.#become('dhcpSet', { address: null, before: null, saves: wanted.saves })
     } catch (fault) {
-      await this.#refused(fault)
+      return this.#refused(fault)
     }
+    if (deadlineMs !== null) this.#lookForLease(deadlineMs)
+  }
+
+  /** The first look is not at once: the machine may still have the address from before. */
+  #lookForLease(deadlineMs: number): void {
+    const { clock, log, machine, retryMs } = this.#by
+    if (this.#isClosed) return
+    this.#timer = clock.after(retryMs, () => {
+      if (!machine.hasAddress())
+        return clock.monotonicMs() < deadlineMs ? this.#lookForLease(deadlineMs) : void this.#fallBack()
+      log.notice('DHCP gave an address')
+      void this.#become('dhcpSet', { before: null })
+    })
   }
 
   async #setAddress(address: FixedAddress, deadlineMs: number): Promise<void> {
@@ -308,7 +333,8 @@ class OwnNetwork implements NetworkCare {
       if (this.#failures < retries) this.#wait(retryMs)
       return
     }
-    log.warning('nobody reached the fixed address, it is taken back', { ...address, for: addressText(before) })
+    const what = address === null ? 'no address came by DHCP' : 'nobody reached the fixed address'
+    log.warning(`${what}, it is taken back`, { ...address, for: addressText(before) })
     await this.#become('expired', {})
   }
 }
