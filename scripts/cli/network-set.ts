@@ -15,7 +15,7 @@ import { type Command, parseCommand, requireWords, type World } from './command.
 import { loadDaemon } from './daemons.ts'
 import { belowBase } from './image-settings.ts'
 
-const SET = 'network set dhcp|ADDRESS/PREFIX [--gateway ADDRESS|none] [--hostname NAME] [--json]'
+const SET = 'network set dhcp|ADDRESS/PREFIX [--gateway ADDRESS|none] [--dns A,B] [--hostname NAME] [--json]'
 const CONFIRM = 'network confirm [--json]'
 
 const EXITS =
@@ -36,7 +36,8 @@ nobody does so within two minutes of its start, it goes back to the fixed addres
 so it does where DHCP was set and gives no address.
 Pulling the power meanwhile leaves it so: the two minutes begin anew. Needs root. Of machines that are not a board's, the
 system sets the address; the command then says where.
-  --gateway      in the network of the address, or none; needed with an address. It answers for names (DNS) too
+  --gateway      in the network of the address, or none; needed with an address
+  --dns          servers that answer for names, up to three with commas between; without it the gateway
   --hostname     one label of letters, digits and hyphens
   --json         one JSON object
 ${EXITS}`,
@@ -44,6 +45,7 @@ ${EXITS}`,
   async run(argv, world) {
     const { values, positionals } = parseCommand(argv, {
       gateway: { type: 'string' },
+      dns: { type: 'string' },
       hostname: { type: 'string' },
       json: { type: 'boolean' },
     })
@@ -82,13 +84,16 @@ ${EXITS}`,
 // What is asked for.
 
 /** Settings of the board that are to change. */
-type Change = Partial<Record<'static_ip' | 'ip' | 'mask' | 'gw' | 'hostname', string>>
+type Change = Partial<Record<'static_ip' | 'ip' | 'mask' | 'gw' | 'dns' | 'hostname', string>>
 
 /** @throws Fault `bad_usage` */
-function changeOf(word: string | undefined, { gateway, hostname }: { gateway?: string; hostname?: string }): Change {
+function changeOf(
+  word: string | undefined,
+  { dns, gateway, hostname }: { dns?: string; gateway?: string; hostname?: string },
+): Change {
   const name = hostname === undefined ? {} : { hostname }
-  if (gateway !== undefined && (word === undefined || word === 'dhcp'))
-    throw new Fault('bad_usage', '--gateway goes with an address: DHCP names the gateway itself')
+  if ((gateway ?? dns) !== undefined && (word === undefined || word === 'dhcp'))
+    throw new Fault('bad_usage', '--gateway and --dns go with an address: DHCP names gateway and servers itself')
   if (word === undefined && hostname === undefined) throw new Fault('bad_usage', `expected: plantroom ${SET}`)
   if (word === undefined) return name
   if (word === 'dhcp') return { static_ip: '0', ...name }
@@ -100,7 +105,14 @@ function changeOf(word: string | undefined, { gateway, hostname }: { gateway?: s
     )
   if (gateway === undefined)
     throw new Fault('bad_usage', 'an address needs --gateway ADDRESS, or --gateway none in a network without a way out')
-  return { static_ip: '1', ip, mask: maskOf(Number(ones)), gw: gateway === 'none' ? '' : gateway, ...name }
+  return {
+    static_ip: '1',
+    ip,
+    mask: maskOf(Number(ones)),
+    gw: gateway === 'none' ? '' : gateway,
+    dns: dns ?? '',
+    ...name,
+  }
 }
 
 function maskOf(ones: number): string {
@@ -143,7 +155,7 @@ its start: otherwise it goes back to ${back}. An address that was reached alread
 
 /** What the board calls its fields, as they are typed here. */
 const TYPED: Readonly<Record<string, string>> = {
-  ...{ ip: 'the address', mask: 'the length of its network', gw: '--gateway', hostname: '--hostname' },
+  ...{ ip: 'the address', mask: 'the length of its network', gw: '--gateway', dns: '--dns', hostname: '--hostname' },
 }
 
 // Asking it.

@@ -28,13 +28,13 @@ const BY = { caller: { name: 'plantroom network' }, remoteAddress: 'this machine
 const text = Type.Optional(Type.String({ maxLength: 64 }))
 const readChange = createReader(
   Type.Object(
-    { static_ip: Type.Optional(Type.Enum(['0', '1'])), ip: text, mask: text, gw: text, hostname: text },
+    { static_ip: Type.Optional(Type.Enum(['0', '1'])), ip: text, mask: text, gw: text, dns: text, hostname: text },
     { additionalProperties: false },
   ),
 )
 
 /**
- * `PATCH /network` takes those of the settings `static_ip`, `ip`, `mask`, `gw` and `hostname` that are to change, saves and
+ * `PATCH /network` takes those of the settings `static_ip`, `ip`, `mask`, `gw`, `dns` and `hostname` that are to change, saves and
  * restarts, and answers `{changed, about_s, confirm_s, goes_back_to, static_ip, ip, hostname}`. `POST /network/confirm` answers
  * `{text}`.
  * @throws Fault `network_not_owned`, `nothing_to_confirm`, `not_found`, and what saving throws

@@ -105,8 +105,11 @@ export function helperNetwork(helper: RootHelper, interfaceName: () => string | 
       reachableAddresses().some(
         (one) => one.interface === chosen && one.family === 'IPv4' && !one.address.startsWith('169.254.'),
       ),
-    setAddress: async ({ ip, prefix, gw }) =>
-      void (await helper.ask('network', ['static', name(), `${ip}/${prefix}`, gw || '-'])),
+    setAddress: async ({ dns, gw, ip, prefix }) =>
+      void (await helper.ask('network', [
+        ...['static', name(), `${ip}/${prefix}`, gw || '-'],
+        ...(dns === undefined ? [] : [dns.replaceAll(' ', '')]),
+      ])),
     setDhcp: async () => void (await helper.ask('network', ['dhcp', name()])),
     ownAddresses: () => ['127.0.0.1', '::1', ...reachableAddresses().map(({ address }) => address)],
   }

@@ -36,7 +36,10 @@ const start = Type.Object({
   isStopped: Type.Boolean(),
 })
 const fixedAddress = Type.Union([
-  Type.Object({ ip: Type.String(), prefix: Type.Integer({ minimum: 1, maximum: 32 }), gw: Type.String() }),
+  Type.Object({
+    ...{ ip: Type.String(), prefix: Type.Integer({ minimum: 1, maximum: 32 }), gw: Type.String() },
+    dns: Type.Optional(Type.String()),
+  }),
   Type.Null(),
 ])
 const network = Type.Object({

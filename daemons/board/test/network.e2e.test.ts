@@ -171,7 +171,8 @@ t.test(
       [['10.88.0.7/24'], /needs --gateway ADDRESS/],
       [['10.88.0.7', '--gateway', 'none'], /"10\.88\.0\.7" is neither dhcp nor/],
       [['fd00::7/24', '--gateway', 'none'], /neither dhcp nor an IPv4 address/],
-      [['dhcp', '--gateway', '10.88.0.1'], /DHCP names the gateway itself/],
+      [['dhcp', '--gateway', '10.88.0.1'], /DHCP names gateway and servers itself/],
+      [['10.88.0.7/24', '--gateway', '10.88.0.1', '--dns', '10.88.0.1,127.0.0.53'], /--dns: /],
       [['--hostname', 'lobby_1'], /--hostname: /],
       [[], /expected: plantroom network set/],
     ] as const)
@@ -186,10 +187,13 @@ t.test(
     t.match(ask(visitor, 'http://10.88.0.7:8080/api/status').network, { state: 'static' })
 
     // A typing mistake, from a fixed address in a network that has no DHCP.
-    const typo = plantroom(base, 'set', '10.99.0.7/24', '--gateway', 'none', '--json')
+    const typo = plantroom(base, 'set', '10.99.0.7/24', '--gateway', 'none', '--dns', '10.99.0.53,10.99.0.54', '--json')
     t.match(JSON.parse(typo.stdout), { address: '10.99.0.7', goes_back_to: '10.88.0.7/24', confirm_s: 15 })
     await until('the way back', () => /it is taken back/.exec(board.output()) ?? undefined)
-    t.same(helper.asked.slice(-2), ['network static lan0 10.99.0.7/24 -', 'network static lan0 10.88.0.7/24 10.88.0.1'])
+    t.same(helper.asked.slice(-2), [
+      'network static lan0 10.99.0.7/24 - 10.99.0.53,10.99.0.54',
+      'network static lan0 10.88.0.7/24 10.88.0.1',
+    ])
     t.match(ask(visitor, 'http://10.88.0.7:8080/api/status'), {
       network: { state: 'fallen_back' },
       verdict: { state: 'warn', text: /at 10\.99\.0\.7\/24 in time, so it is back at 10\.88\.0\.7\/24/ },

@@ -45,6 +45,8 @@ interface FixedAddress {
   prefix: number
   /** Empty: no gateway, in a network without a way out. */
   gw: string
+  /** Name servers, with commas between; absent: the gateway. */
+  dns?: string
 }
 
 /** Contents of the file. */
@@ -81,10 +83,10 @@ export const untouchedNetwork: NetworkRecord = {
 }
 
 /** The fixed address in the settings; null for DHCP. Settings are checked already: mask and address fit together. */
-export function wantedAddress({ static_ip, ip, mask, gw }: BoardSettings): FixedAddress | null {
+export function wantedAddress({ static_ip, ip, mask, gw, dns }: BoardSettings): FixedAddress | null {
   const ones = parseIpv4(mask)
   const prefix = ones === undefined ? undefined : prefixOfMask(ones)
-  return static_ip && prefix !== undefined ? { ip, prefix, gw } : null
+  return static_ip && prefix !== undefined ? { ip, prefix, gw, ...(dns === '' ? {} : { dns }) } : null
 }
 
 /** What the next address is taken back for: the present one if it was reached, else the one before. */
@@ -94,7 +96,7 @@ function beforeNext({ state, address, before = null }: NetworkRecord): FixedAddr
 
 function isSameAddress(one: FixedAddress | null, other: FixedAddress | null): boolean {
   if (one === null || other === null) return one === other
-  return one.ip === other.ip && one.prefix === other.prefix && one.gw === other.gw
+  return one.ip === other.ip && one.prefix === other.prefix && one.gw === other.gw && one.dns === other.dns
 }
 
 // Sentences about the address.
