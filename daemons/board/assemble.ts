@@ -18,6 +18,7 @@ import { faultStatus } from './api/answers.ts'
 import { configRoutes } from './api/config-routes.ts'
 import { createDoor } from './api/door.ts'
 import { identifyRoutes, otaRoutes, restartRoutes } from './api/machine-routes.ts'
+import { createNetworkRequests } from './api/network-requests.ts'
 import { createOtaSocket } from './api/ota-socket.ts'
 import { otherRoleRoutes } from './api/other-role-routes.ts'
 import { measurePeers, peerRoutes } from './api/peer-routes.ts'
@@ -319,10 +320,13 @@ function serverOf(context: Context, common: Common, { house, status, feed, meter
   return server
 }
 
-function otaSocketOf({ clock, config, version }: Context, { machine, ota, records }: Common) {
+function otaSocketOf({ clock, config, version }: Context, { machine, ota, records, settings: book }: Common) {
   const [folder = ''] = (process.env.RUNTIME_DIRECTORY ?? '').split(':')
+  const { network, rebooter } = machine
+  const { recorder } = records
   return createOtaSocket({
-    ...{ clock, ota, bounds: uploadBounds(config), rebooter: machine.rebooter, recorder: records.recorder },
+    ...{ clock, ota, bounds: uploadBounds(config), rebooter, recorder },
+    network: createNetworkRequests({ book, network, rebooter, recorder, confirmMs: config.machine.confirm_ms }),
     path: config.ota.socket || (folder === '' ? '' : join(folder, 'ota.sock')),
     runs: imageVersion(config.ota.os_release) ?? version,
     compatible: config.ota.compatible,

@@ -39,7 +39,7 @@ const networkKeys = {
     10_000,
     100,
     600_000,
-    'wait before an address that could not be taken back is tried again',
+    'wait before an address that could not be taken back is tried again, and between looks whether DHCP gave one',
   ),
   take_back_tries: Type.Integer({
     default: 30,

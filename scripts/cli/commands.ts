@@ -8,6 +8,7 @@ import { firmware } from './firmware.ts'
 import { label } from './label.ts'
 import { logs } from './logs.ts'
 import { network } from './network.ts'
+import { networkConfirm, networkSet } from './network-set.ts'
 import { password } from './password.ts'
 import { publish } from './publish.ts'
 import { report } from './report.ts'
@@ -27,6 +28,8 @@ export const commands: readonly Command[] = [
   logs,
   report,
   network,
+  networkSet,
+  networkConfirm,
   banner,
   checkConfig,
   password,

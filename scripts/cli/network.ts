@@ -62,9 +62,8 @@ export const network: Command = {
   help: `plantroom ${form}
 
 Shows each network interface with its link, its speed and its addresses, and for each address the pages of the daemons that
-answer there; the gateways, the DNS servers, and the names of this machine. Needs no rights and changes nothing. A board that owns
-its machine sets its address on its page System or by /api/settings: a new one that nobody reaches is taken back.
-Of other machines the system does: /etc/systemd/network, nmtui or /etc/network/interfaces.
+answer there; the gateways, the DNS servers, and the names of this machine. Needs no rights and changes nothing: plantroom network set does,
+as does the page Settings of a board.
   --json         one JSON object
 Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 no address that other machines reach.
 `,

@@ -27,6 +27,8 @@ t.test('bash completes commands, their options, and daemons where one is to be n
   t.same(offered(t, 'plantroom', 'backup', 'ga'), ['gateway'])
   t.same(offered(t, 'plantroom', 'gateway', '--lis'), ['--listen'])
   t.same(offered(t, 'plantroom', 'updates', 'ke'), ['keys'])
+  t.same(offered(t, 'plantroom', 'network', 'con'), ['confirm'])
+  t.same(offered(t, 'plantroom', 'network', 'set', '--g'), ['--gateway'])
   t.same(offered(t, 'plantroom', 'no-such', ''), [])
 })
 

@@ -1,18 +1,20 @@
 /**
- * The board's socket for the updater of this machine: firmware images from an update server come in here, to the same
- * installer and under the same rules as those that are uploaded. Only root and the board's own user can open the socket, so
- * it asks for no password, and none has to be stored.
+ * The board's socket for root of this machine: firmware images from an update server come in here, to the same installer
+ * and under the same rules as those that are uploaded, and `plantroom network set` asks here. Only root and the board's own
+ * user can open the socket, so it asks for no password, and none has to be stored.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Clock } from '#kit/clock.ts'
-import { endUpload, openUpload, type UploadBounds } from '#kit/http/route.ts'
+import { readJson } from '#kit/http/dialect.ts'
+import { endUpload, openUpload, type UploadBounds, wholeUpload } from '#kit/http/route.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { Ota } from '../core/machine/firmware.ts'
 import type { Rebooter } from '../core/machine/ports.ts'
+import type { NetworkRequests } from './network-requests.ts'
 
 interface OtaSocketParts {
   /** Where the socket is; empty for no socket. */
@@ -28,6 +30,7 @@ interface OtaSocketParts {
   compatible: string
   /** Of this run of the machine; empty where nobody knows. */
   bootId: string
+  network: NetworkRequests
 }
 
 /** Connections at once: the updater has one. */
@@ -39,7 +42,8 @@ const BY = { caller: { name: 'plantroom update' }, remoteAddress: 'this machine'
 /**
  * `GET /` answers `{run, start, runs, compatible, state, missing}`: a name for this run of what an image restarts, a name for
  * this process, the version of the image that runs, the kind of board, the state of `ota`, and what it lacks to take an image
- * (null or `{code, message}`). `POST /` takes an image as `/api/ota` does, and answers the same.
+ * (null or `{code, message}`). `POST /` takes an image as `/api/ota` does, and answers the same. Below /network:
+ * network-requests.ts.
  */
 export function createOtaSocket({ compatible, ota, path, rebooter, recorder, runs, ...by }: OtaSocketParts) {
   const { bootId, bounds, clock } = by
@@ -49,7 +53,9 @@ export function createOtaSocket({ compatible, ota, path, rebooter, recorder, run
   let server: Server | undefined
 
   async function answerTo(request: IncomingMessage): Promise<object> {
-    if (request.method !== 'POST')
+    const { method = '', url = '' } = request
+    if (url.startsWith('/network')) return await by.network(method, url, () => bodyOf(request, clock))
+    if (method !== 'POST')
       return { run, start, runs, compatible, state: ota.status().state, missing: await ota.missing() }
     const { version } = await ota.take(openUpload(request, bounds, clock))
     await recorder.changed(BY, 'firmware installed', version)
@@ -61,8 +67,8 @@ export function createOtaSocket({ compatible, ota, path, rebooter, recorder, run
     try {
       reply(response, 200, await answerTo(request))
     } catch (error) {
-      const { code, message } = faultOf(error, 'ota_failed', 'the update met a fault of the program')
-      reply(response, 422, { error: code, message })
+      const { code, details, message } = faultOf(error, 'ota_failed', 'the update met a fault of the program')
+      reply(response, 422, { error: code, message, ...details })
     }
     // Ending the response closes the connection, and a client that is still sending would fail before it has read why.
     const end = () => void response.end()
@@ -92,6 +98,13 @@ export function createOtaSocket({ compatible, ota, path, rebooter, recorder, run
       server?.closeAllConnections()
     },
   }
+}
+
+/** Of a request that is not an image: some fields. */
+const SMALL: UploadBounds = { maxBytes: 4096, idleMs: 5000, wholeMs: 10_000 }
+
+async function bodyOf(request: IncomingMessage, clock: Clock): Promise<unknown> {
+  return readJson(await wholeUpload(openUpload(request, SMALL, clock)))
 }
 
 function reply(response: ServerResponse, status: number, body: object): void {

@@ -100,7 +100,8 @@ export function createBoardStatus(from: StatusSources): () => BoardStatus {
 function verdictOf({ house, nameTrouble, network }: StatusSources): Verdict {
   const verdict = house.verdict()
   const { state, text } = network()
-  const trouble = state === 'refused' || state === 'fallen_back' ? text : nameTrouble()
+  const isUnsettled = state === 'refused' || state === 'fallen_back' || state === 'unconfirmed'
+  const trouble = isUnsettled ? text : nameTrouble()
   const isBad = verdict.state === 'warn' || verdict.state === 'fault'
   return trouble === undefined || isBad ? verdict : { state: 'warn', text: trouble }
 }

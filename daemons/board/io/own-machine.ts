@@ -92,15 +92,24 @@ function helperAbsent(path: string, cause: unknown): Fault {
 
 /** @param interfaceName the interface to set; undefined if the machine has none */
 export function helperNetwork(helper: RootHelper, interfaceName: () => string | undefined): NetworkMachine {
+  let chosen: string | undefined
+  /** The same while the board runs: an address without a gateway takes the default route away, by which it was chosen. */
   function name(): string {
-    const found = interfaceName()
-    if (found === undefined)
+    chosen ??= interfaceName()
+    if (chosen === undefined)
       throw new Fault('no_interface', 'this machine has no network interface to set an address on')
-    return found
+    return chosen
   }
   return {
-    setAddress: async ({ ip, prefix, gw }) =>
-      void (await helper.ask('network', ['static', name(), `${ip}/${prefix}`, gw || '-'])),
+    hasAddress: () =>
+      reachableAddresses().some(
+        (one) => one.interface === chosen && one.family === 'IPv4' && !one.address.startsWith('169.254.'),
+      ),
+    setAddress: async ({ dns, gw, ip, prefix }) =>
+      void (await helper.ask('network', [
+        ...['static', name(), `${ip}/${prefix}`, gw || '-'],
+        ...(dns === undefined ? [] : [dns.replaceAll(' ', '')]),
+      ])),
     setDhcp: async () => void (await helper.ask('network', ['dhcp', name()])),
     ownAddresses: () => ['127.0.0.1', '::1', ...reachableAddresses().map(({ address }) => address)],
   }

@@ -35,12 +35,17 @@ const start = Type.Object({
   intent: Type.Union([Type.Enum([...restartReasons]), Type.Null()]),
   isStopped: Type.Boolean(),
 })
+const fixedAddress = Type.Union([
+  Type.Object({
+    ...{ ip: Type.String(), prefix: Type.Integer({ minimum: 1, maximum: 32 }), gw: Type.String() },
+    dns: Type.Optional(Type.String()),
+  }),
+  Type.Null(),
+])
 const network = Type.Object({
   state: Type.Enum(['dhcp', 'unconfirmed', 'static', 'fallen_back', 'refused']),
-  address: Type.Union([
-    Type.Object({ ip: Type.String(), prefix: Type.Integer({ minimum: 1, maximum: 32 }), gw: Type.String() }),
-    Type.Null(),
-  ]),
+  address: fixedAddress,
+  before: Type.Optional(fixedAddress),
   saves: Type.Integer({ minimum: 0 }),
   bootId: Type.String(),
   deadlineMs: Type.Union([Type.Number(), Type.Null()]),

@@ -61,6 +61,7 @@ const LABELS: Readonly<Record<string, string>> = {
   ip: texts.address,
   mask: texts.mask,
   gw: texts.gateway,
+  dns: texts.nameServers,
   serial_devices: texts.serialDevicesMeans,
 }
 
@@ -71,7 +72,12 @@ export function labelOf(name: string): string {
 }
 
 /** Shown only while a switch is on. */
-const NEEDS: Readonly<Record<string, string>> = { ip: 'static_ip', mask: 'static_ip', gw: 'static_ip' }
+const NEEDS: Readonly<Record<string, string>> = {
+  ip: 'static_ip',
+  mask: 'static_ip',
+  gw: 'static_ip',
+  dns: 'static_ip',
+}
 
 /** Groups and fields that matter in a role; a group without fields is left out. */
 export function groupsFor(form: ConfigForm, values: Values): { title: string; fields: FieldFacts[] }[] {
@@ -118,7 +124,7 @@ export function changedOf(values: Values, saved: Values): string[] {
 }
 
 /** Settings by which the board is found. */
-const ADDRESS = ['hostname', 'static_ip', 'ip', 'mask', 'gw']
+const ADDRESS = ['hostname', 'static_ip', 'ip', 'mask', 'gw', 'dns']
 
 /** Says what saving will do. @param isOwned whether the board also configures its machine's network */
 export function consequence(values: Values, saved: Values, isOwned: boolean): string {

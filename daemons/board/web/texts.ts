@@ -505,6 +505,7 @@ export const announceOverSap = 'Announce over SAP'
 export const fixedAddress = 'Fixed address'
 export const mask = 'Mask'
 export const gateway = 'Gateway'
+export const nameServers = 'Name servers'
 export const serialDevicesMeans = 'Devices of ports 1 to 4'
 export const nothingIsChanged = 'Nothing is changed.'
 export const restartsMachine = 'restarts the machine'
@@ -515,7 +516,7 @@ export const savingRestarts = (restarts: string, hasSound: boolean) =>
 export const savingKeepsNetwork = (moves: string) =>
   `Saves and restarts. ${moves} is kept; this machine's network is set elsewhere.`
 export const savingMoves = (restarts: string, ip: string) =>
-  `Saves, ${restarts} and moves to ${ip}; this page follows. If nobody reaches it there within two minutes, it asks DHCP for an address.`
+  `Saves, ${restarts} and moves to ${ip}; this page follows. If nobody reaches it there within two minutes, it goes back to the fixed address before, or to DHCP.`
 export const savingRenames = (restarts: string) => `Saves and ${restarts}; this page follows to the new name.`
 export const saved = 'Saved.'
 export const discarded = (changed: number) => `${many(changed, 'change')} discarded.`

@@ -2,14 +2,10 @@
  * What a board says of itself, as a zone shows it.
  * @source interface document 2, part B; docs/board.md
  */
-import { plainText } from '#kit/pure/text.ts'
+import { flag, isObject, number, parsed, type Said, type SaidValue, text } from './said.ts'
 
-type Value = string | number | boolean | null
-
-/** What a board does; null is not known. Texts hold no control characters. */
-export type BoardValues = Readonly<Record<string, Value>>
-
-const LONGEST_TEXT = 200
+/** What a board does. */
+export type BoardValues = Readonly<Record<string, SaidValue>>
 
 /** A longer silence of an encoder's source is none between two words. */
 const LONGEST_PAUSE_S = 5
@@ -48,32 +44,6 @@ export function readBoardRefusal(bytes: Uint8Array): string | undefined {
   const fields: unknown[] = Array.isArray(said.fields) ? said.fields.slice(0, 8) : []
   const each = fields.flatMap((one) => (isObject(one) ? [`${text(one.field)}: ${text(one.message)}`] : []))
   return each.length > 0 ? each.join(' ') : (text(said.message) ?? undefined)
-}
-
-function parsed(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    return undefined
-  }
-}
-
-type Said = Readonly<Record<string, unknown>>
-
-function isObject(value: unknown): value is Said {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function text(value: unknown): string | null {
-  return typeof value === 'string' ? plainText(value, LONGEST_TEXT) : null
-}
-
-function number(value: unknown): number | null {
-  return typeof value === 'number' && Number.isFinite(value) ? value : null
-}
-
-function flag(value: unknown): boolean | null {
-  return typeof value === 'boolean' ? value : null
 }
 
 function valuesOfStatus(status: unknown): BoardValues | undefined {

@@ -4,6 +4,7 @@
  */
 import { Fault } from '#kit/pure/fault.ts'
 import { plainText } from '#kit/pure/text.ts'
+import { isObject, parsed } from './said.ts'
 
 // The address of a zone: which points of which port it is.
 
@@ -151,18 +152,6 @@ function saidAtOf(points: readonly unknown[]): number | null {
 export function readGatewayRefusal(bytes: Uint8Array): string | undefined {
   const said = parsed(bytes)
   return isObject(said) ? textOr(said.message, LONGEST_SENTENCE) : undefined
-}
-
-function parsed(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    return undefined
-  }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function textOr(value: unknown, most: number): string | undefined {

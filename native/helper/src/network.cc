@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -22,7 +23,24 @@ static std::string wholeFile(const std::string& path) {
 }
 
 static Answer badWords() {
-  return refused("bad_network", "expected dhcp INTERFACE or static INTERFACE ADDRESS/PREFIX GATEWAY");
+  return refused("bad_network", "expected dhcp INTERFACE or static INTERFACE ADDRESS/PREFIX GATEWAY [DNS,DNS]");
+}
+
+/** As the C library asks. @source resolv.conf(5), MAXNS */
+static const size_t MOST_SERVERS = 3;
+
+/** A line for each server; empty where one is no address. */
+static std::string serverLines(const std::string& servers) {
+  std::string lines;
+  size_t count = 0;
+  for (size_t from = 0; from <= servers.size(); count++) {
+    size_t end = std::min(servers.find(',', from), servers.size());
+    std::string server = servers.substr(from, end - from);
+    if (count == MOST_SERVERS || !isHostAddress(server)) return "";
+    lines += "DNS=" + server + "\n";
+    from = end + 1;
+  }
+  return lines;
 }
 
 /** The file's text; empty where the words are not what they must be. */
@@ -30,12 +48,14 @@ static std::string textOf(const std::vector<std::string>& words) {
   std::string head =
       "# Written for the network board's settings; changed there.\n[Match]\nName=" + words[1] + "\n\n[Network]\n";
   if (words[0] == "dhcp") return words.size() == 2 ? head + "DHCP=yes\n" : "";
-  if (words[0] != "static" || words.size() != 4 || !isAddressWithPrefix(words[2])) return "";
-  std::string text = head + "DHCP=no\nAddress=" + words[2] + "\n";
-  if (words[3] == "-") return text;
-  if (!isHostAddress(words[3]) || !isWithin(words[2], words[3])) return "";
-  // Nothing else is known that could answer for names; most gateways do.
-  return text + "Gateway=" + words[3] + "\nDNS=" + words[3] + "\n";
+  if (words[0] != "static" || words.size() < 4 || words.size() > 5 || !isAddressWithPrefix(words[2])) return "";
+  const bool hasGateway = words[3] != "-";
+  if (hasGateway && (!isHostAddress(words[3]) || !isWithin(words[2], words[3]))) return "";
+  std::string text = head + "DHCP=no\nAddress=" + words[2] + "\n" + (hasGateway ? "Gateway=" + words[3] + "\n" : "");
+  // Where none is named: most gateways answer for names.
+  if (words.size() == 4) return hasGateway ? text + "DNS=" + words[3] + "\n" : text;
+  std::string servers = serverLines(words[4]);
+  return servers.empty() ? "" : text + servers;
 }
 
 static Answer putInForce(const Options& options, const std::string& interface) {

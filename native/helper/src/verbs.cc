@@ -37,7 +37,7 @@ static const Verb VERBS[] = {
        if (!isHostLabel(r.words[1])) return refused("bad_hostname", "expected one name of letters, digits and hyphens");
        return setHostName(o, r.words[1]);
      }},
-    {"network", 2, 4, false,
+    {"network", 2, 5, false,
      [](const Options& o, const Request& r) { return setNetwork(o, Words(r.words.begin() + 1, r.words.end())); }},
     {"reboot", 0, 0, false, [](const Options& o, const Request&) { return reboot(o); }},
     {"lamp", 3, 3, false,

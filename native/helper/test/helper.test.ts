@@ -176,10 +176,15 @@ t.test('network writes one file for networkd and has it read', async (t) => {
   t.equal(helper.file(file), `${head}DHCP=no\nAddress=10.0.0.7/24\nGateway=10.0.0.1\nDNS=10.0.0.1\n`)
   t.equal(await helper.say('network static eth0 10.0.0.7/24 -\n'), 'ok\n')
   t.equal(helper.file(file), `${head}DHCP=no\nAddress=10.0.0.7/24\n`)
+  t.equal(await helper.say('network static eth0 10.0.0.7/24 10.0.0.1 10.9.0.53,10.9.0.54\n'), 'ok\n')
+  const servers = 'DNS=10.9.0.53\nDNS=10.9.0.54\n'
+  t.equal(helper.file(file), `${head}DHCP=no\nAddress=10.0.0.7/24\nGateway=10.0.0.1\n${servers}`)
+  t.equal(await helper.say('network static eth0 10.0.0.7/24 - 10.0.0.53\n'), 'ok\n')
+  t.equal(helper.file(file), `${head}DHCP=no\nAddress=10.0.0.7/24\nDNS=10.0.0.53\n`)
   t.equal(await helper.say('network dhcp eth0\n'), 'ok\n')
   t.equal(helper.file(file), `${head}DHCP=yes\n`)
   const read = ['networkctl --no-ask-password reload', 'networkctl --no-ask-password reconfigure eth0']
-  t.same(helper.ran(), [...read, ...read, ...read])
+  t.same(helper.ran(), [...read, ...read, ...read, ...read, ...read])
 })
 
 t.test('network that networkd does not take leaves the file as it was', async (t) => {
@@ -220,7 +225,11 @@ t.test('network refuses what is not an address, no interface, or no way out', as
     'static eth0 10.0.0.7/24 10.0.0.255',
     'static eth0 10.0.0.7/24 x',
     'static eth0 10.0.0.7/24/24 -',
-    'static eth0 10.0.0.7/24 10.0.0.1 10.0.0.2',
+    'static eth0 10.0.0.7/24 10.0.0.1 127.0.0.53',
+    'static eth0 10.0.0.7/24 10.0.0.1 10.0.0.2,',
+    'static eth0 10.0.0.7/24 10.0.0.1 ,10.0.0.2',
+    'static eth0 10.0.0.7/24 10.0.0.1 10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5',
+    'static eth0 10.0.0.7/24 10.0.0.1 10.0.0.2 10.0.0.3',
   ]
   for (const given of words) t.match(await helper.say(`network ${given}\n`), /^error bad_(network|request)/, given)
   t.equal(await helper.say('network dhcp eth9\n'), 'error no_interface there is no network interface eth9\n')

@@ -52,6 +52,8 @@ const STATELESS = [
     'check-config',
     'label',
     'network',
+    'network set',
+    'network confirm',
     'banner',
     'slot',
     'firmware',

@@ -6,6 +6,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { type Test, t } from 'tap'
 import { dnsServers, linkSpeed, network } from '../network.ts'
+import { networkConfirm, networkSet } from '../network-set.ts'
 import { runCommand } from './world.ts'
 
 const address = (local: string, more: object = {}) => ({
@@ -104,6 +105,21 @@ t.test('without an address that others reach it ends with 3, without ip with a s
   t.match(await runCommand(network, [], machine(t, LINKS.slice(2))), { code: 3, out: /none1: down/ })
   t.match(await runCommand(network, [], { env: { PATH: t.testdir() } }), { code: 'no_network_facts', err: /iproute2/ })
   t.match(await runCommand(network, ['eth0']), { code: 'bad_usage' })
+})
+
+t.test('where no board answers, setting the network says so, and what sets it there', async (t) => {
+  const settings = '[ota]\nsocket = "/run/no-such-board.sock"\n'
+  const folder = t.testdir({ bin: {}, etc: { plantroom: { 'board.toml': settings } } })
+  writeFileSync(join(folder, 'bin/systemctl'), '#!/bin/sh\n[ "$3" = NetworkManager.service ]\n', { mode: 0o755 })
+  const given = {
+    daemonsFolder: join(import.meta.dirname, '../../../daemons'),
+    env: { PATH: join(folder, 'bin'), PLANTROOM_BASE: folder },
+  }
+  const here = /no board answers here.*machine\.owned = true.*NetworkManager does here: nmtui/s
+  t.match(await runCommand(networkSet, ['dhcp'], given), { code: 3, out: '', err: here })
+  t.match(await runCommand(networkConfirm, ['--json'], given), { code: 3, err: here })
+  writeFileSync(join(folder, 'bin/systemctl'), '#!/bin/sh\nexit 1\n')
+  t.match(await runCommand(networkSet, ['dhcp'], given), { code: 3, err: /by what the machine was installed with/ })
 })
 
 t.test('DNS servers are those that systemd-resolved asks, where the system asks that', async (t) => {

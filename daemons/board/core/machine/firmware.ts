@@ -81,7 +81,7 @@ export const otaKeys = Type.Object(
       default: '',
       pattern: '^(/[!-~]{1,99})?$',
       description:
-        'socket on which plantroom update hands over images; empty: ota.sock in the runtime folder of the unit, if it has one',
+        'socket on which plantroom update hands over images, and plantroom network set asks; empty: ota.sock in the runtime folder of the unit, if it has one',
     }),
     outcome: Type.String({
       default: '/var/lib/plantroom-slots/outcome.json',

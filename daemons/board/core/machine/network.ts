@@ -17,7 +17,7 @@ export type NetworkState =
   /** It has a new fixed address, at which nobody has reached it yet. */
   | 'unconfirmed'
   | 'static'
-  /** Nobody reached the fixed address in time: it uses DHCP until the settings are saved again. */
+  /** Nobody reached the fixed address, or DHCP gave none, in time: it has the one before, or DHCP, until the settings are saved again. */
   | 'fallen_back'
   /** The machine refused the settings. */
   | 'refused'
@@ -25,7 +25,7 @@ export type NetworkState =
 /** State, event, next state; pairs not listed leave the state as it is. */
 export const networkStateTable: Readonly<Record<NetworkState, Partial<Record<NetworkEvent, NetworkState>>>> = {
   not_owned: {},
-  dhcp: { addressSet: 'unconfirmed', refused: 'refused' },
+  dhcp: { addressSet: 'unconfirmed', expired: 'fallen_back', refused: 'refused' },
   unconfirmed: {
     dhcpSet: 'dhcp',
     contact: 'static',
@@ -45,6 +45,8 @@ interface FixedAddress {
   prefix: number
   /** Empty: no gateway, in a network without a way out. */
   gw: string
+  /** Name servers, with commas between; absent: the gateway. */
+  dns?: string
 }
 
 /** Contents of the file. */
@@ -52,11 +54,19 @@ export interface NetworkRecord {
   state: Exclude<NetworkState, 'not_owned'>
   /** The fixed address that the state refers to; null with DHCP. */
   address: FixedAddress | null
+  /**
+   * The fixed address at which it was reached before: what it goes back to. Null, or absent in the file of an earlier
+   * version: DHCP.
+   */
+  before?: FixedAddress | null
   /** The save of the settings it comes from: after falling back only a newer one counts. */
   saves: number
   /** Boot of the machine to which `deadlineMs` refers. */
   bootId: string
-  /** Deadline for somebody to reach the new address, on the machine's monotonic clock; null if not waiting. */
+  /**
+   * Deadline for somebody to reach the new address, or for DHCP to give one in place of `before`; on the machine's
+   * monotonic clock, null if not waiting.
+   */
   deadlineMs: number | null
   /** Error of the machine or the board, for people; empty if all was well. */
   why: string
@@ -73,26 +83,42 @@ export const untouchedNetwork: NetworkRecord = {
 }
 
 /** The fixed address in the settings; null for DHCP. Settings are checked already: mask and address fit together. */
-export function wantedAddress({ static_ip, ip, mask, gw }: BoardSettings): FixedAddress | null {
+export function wantedAddress({ static_ip, ip, mask, gw, dns }: BoardSettings): FixedAddress | null {
   const ones = parseIpv4(mask)
   const prefix = ones === undefined ? undefined : prefixOfMask(ones)
-  return static_ip && prefix !== undefined ? { ip, prefix, gw } : null
+  return static_ip && prefix !== undefined ? { ip, prefix, gw, ...(dns === '' ? {} : { dns }) } : null
+}
+
+/** What the next address is taken back for: the present one if it was reached, else the one before. */
+function beforeNext({ state, address, before = null }: NetworkRecord): FixedAddress | null {
+  return state === 'static' ? address : before
 }
 
 function isSameAddress(one: FixedAddress | null, other: FixedAddress | null): boolean {
   if (one === null || other === null) return one === other
-  return one.ip === other.ip && one.prefix === other.prefix && one.gw === other.gw
+  return one.ip === other.ip && one.prefix === other.prefix && one.gw === other.gw && one.dns === other.dns
 }
 
 // Sentences about the address.
 
+/** An address as people write it; null is DHCP. */
+function addressText(address: FixedAddress | null): string {
+  return address === null ? 'DHCP' : `${address.ip}/${address.prefix}`
+}
+
 /** One or two sentences for people. */
-function networkText({ state, address, why }: NetworkRecord): string {
-  const fixed = address === null ? '' : `${address.ip}/${address.prefix}`
+function networkText({ state, address, before = null, why }: NetworkRecord): string {
+  const fixed = address === null ? '' : addressText(address)
   if (state === 'unconfirmed')
-    return `The board has the new address ${fixed} and waits to be reached there. Open http://${address?.ip}/; otherwise it goes back to DHCP.`
+    return `The board has the new address ${fixed} and waits to be reached there. Open http://${address?.ip}/; otherwise it goes back to ${addressText(before)}.`
   if (state === 'static')
     return `The board keeps the address ${fixed}, ${address?.gw ? `gateway ${address.gw}` : 'without a gateway'}.`
+  if (state === 'dhcp' && before !== null)
+    return `The board asks for an address by DHCP. If none comes in time, it goes back to ${addressText(before)}.`
+  if (state === 'fallen_back' && address === null)
+    return `No address came by DHCP in time, so the board is back at ${addressText(before)}. Look for the DHCP server, and save again.`
+  if (state === 'fallen_back' && before !== null)
+    return `Nobody reached the board at ${fixed} in time, so it is back at ${addressText(before)}. Check address, mask and gateway, and save again.`
   if (state === 'fallen_back')
     return `Nobody reached the board at ${fixed} in time, so it asks for an address by DHCP. Check address, mask and gateway, and save again.`
   if (state === 'refused')
@@ -108,6 +134,8 @@ export interface NetworkMachine {
   setAddress(address: FixedAddress): Promise<void>
   /** @throws Fault `helper_absent`, `helper_refused`, `no_interface` */
   setDhcp(): Promise<void>
+  /** Whether it has an IPv4 address that routers and switches of the building let through: not one of 169.254. */
+  hasAddress(): boolean
   /** Addresses of the machine itself: a request from one of them proves nothing. */
   ownAddresses(): string[]
 }
@@ -123,7 +151,7 @@ export interface NetworkCareParts {
   wanted: { address: FixedAddress | null; saves: number }
   /** Time within which somebody has to reach a new address. */
   confirmMs: number
-  /** Time between tries to take an address back. */
+  /** Time between tries to take an address back, and between looks whether DHCP gave one. */
   retryMs: number
   /** Tries to take an address back before the next start. */
   retries: number
@@ -144,7 +172,11 @@ export interface NetworkCare {
   start(): Promise<void>
   /** Call when a request was answered. @param from the address it came from; @param at the address it arrived at */
   contact(from: string, at: string): void
+  /** Somebody on the machine vouches for its new address. @returns false if none waits for that */
+  confirm(): boolean
   view(): NetworkView
+  /** What an address that is set next is taken back for, if nobody reaches it: `10.20.4.11/24`, or `DHCP`. */
+  goesBackTo(): string
   close(): void
 }
 
@@ -174,20 +206,23 @@ class OwnNetwork implements NetworkCare {
     const { clock, wanted, bootId, confirmMs } = this.#by
     const { state, address, saves, deadlineMs } = this.#record
     const isSame = isSameAddress(address, wanted.address)
-    if (wanted.address === null) return isSame && state === 'dhcp' ? undefined : this.#setDhcp()
-    if (isSame && state === 'static') return
+    if (isSame && (state === 'static' || (state === 'dhcp' && deadlineMs === null))) return
     if (isSame && state === 'fallen_back' && saves === wanted.saves) return
-    const isAwaited = isSame && state === 'unconfirmed' && this.#record.bootId === bootId
-    return this.#setAddress(wanted.address, (isAwaited ? deadlineMs : null) ?? clock.monotonicMs() + confirmMs)
+    const isAwaited = isSame && (state === 'unconfirmed' || state === 'dhcp') && this.#record.bootId === bootId
+    const untilMs = (isAwaited ? deadlineMs : null) ?? clock.monotonicMs() + confirmMs
+    return wanted.address === null ? this.#setDhcp(untilMs) : this.#setAddress(wanted.address, untilMs)
   }
 
   contact(from: string, at: string): void {
-    const { state, address } = this.#record
-    if (state !== 'unconfirmed' || at !== address?.ip || !this.#isTaken || this.#isFallingBack) return
+    if (!this.#isWaiting() || at !== this.#record.address?.ip) return
     if (from === at || this.#by.machine.ownAddresses().includes(from)) return
-    this.#timer?.cancel()
-    this.#by.log.notice('fixed address confirmed', { ...address, from })
-    void this.#become('contact', {})
+    this.#confirmed(from)
+  }
+
+  confirm(): boolean {
+    if (!this.#isWaiting()) return false
+    this.#confirmed('this machine')
+    return true
   }
 
   view(): NetworkView {
@@ -197,9 +232,23 @@ class OwnNetwork implements NetworkCare {
     return { state, confirmUntil, text: networkText(this.#record) }
   }
 
+  goesBackTo(): string {
+    return addressText(beforeNext(this.#record))
+  }
+
   close(): void {
     this.#isClosed = true
     this.#timer?.cancel()
+  }
+
+  #isWaiting(): boolean {
+    return this.#record.state === 'unconfirmed' && this.#isTaken && !this.#isFallingBack
+  }
+
+  #confirmed(from: string): void {
+    this.#timer?.cancel()
+    this.#by.log.notice('fixed address confirmed', { ...this.#record.address, from })
+    void this.#become('contact', {})
   }
 
   async #become(event: NetworkEvent, change: Partial<NetworkRecord>): Promise<void> {
@@ -214,20 +263,42 @@ class OwnNetwork implements NetworkCare {
     }
   }
 
-  async #setDhcp(): Promise<void> {
-    const { machine, wanted } = this.#by
+  async #setDhcp(untilMs: number): Promise<void> {
+    const { machine, wanted, bootId } = this.#by
+    const before = beforeNext(this.#record)
+    const deadlineMs = before === null ? null : untilMs
+    // Saved before it is done, as with an address. From DHCP there is nothing to go back to.
+    await this.#become('dhcpSet', { address: null, before, saves: wanted.saves, bootId, deadlineMs })
     try {
       await machine.setDhcp()
-      await this.#become('dhcpSet', { address: null, saves: wanted.saves })
     } catch (fault) {
-      await this.#refused(fault)
+      return this.#refused(fault)
     }
+    if (deadlineMs !== null) this.#lookForLease(deadlineMs)
+  }
+
+  /** The first look is not at once: the machine may still have the address from before. */
+  #lookForLease(deadlineMs: number): void {
+    const { clock, log, machine, retryMs } = this.#by
+    if (this.#isClosed) return
+    this.#timer = clock.after(retryMs, () => {
+      if (!machine.hasAddress())
+        return clock.monotonicMs() < deadlineMs ? this.#lookForLease(deadlineMs) : void this.#fallBack()
+      log.notice('DHCP gave an address')
+      void this.#become('dhcpSet', { before: null })
+    })
   }
 
   async #setAddress(address: FixedAddress, deadlineMs: number): Promise<void> {
     const { clock, log, machine, wanted, bootId, confirmMs } = this.#by
     // Saved before it is done: a board that loses power right after comes back with the deadline.
-    await this.#become('addressSet', { address, saves: wanted.saves, bootId, deadlineMs })
+    await this.#become('addressSet', {
+      address,
+      before: beforeNext(this.#record),
+      saves: wanted.saves,
+      bootId,
+      deadlineMs,
+    })
     try {
       await machine.setAddress(address)
     } catch (fault) {
@@ -251,11 +322,12 @@ class OwnNetwork implements NetworkCare {
 
   async #fallBack(): Promise<void> {
     const { log, machine, retries, retryMs } = this.#by
-    const { address } = this.#record
+    const { address, before = null } = this.#record
     // A contact from now on is too late: the address is being removed.
     this.#isFallingBack = true
     try {
-      await machine.setDhcp()
+      if (before === null) await machine.setDhcp()
+      else await machine.setAddress(before)
     } catch (fault) {
       this.#isFallingBack = false
       this.#failures++
@@ -263,7 +335,8 @@ class OwnNetwork implements NetworkCare {
       if (this.#failures < retries) this.#wait(retryMs)
       return
     }
-    log.warning('nobody reached the fixed address, the board asks by DHCP', { ...address })
+    const what = address === null ? 'no address came by DHCP' : 'nobody reached the fixed address'
+    log.warning(`${what}, it is taken back`, { ...address, for: addressText(before) })
     await this.#become('expired', {})
   }
 }
@@ -274,7 +347,9 @@ export function foreignNetwork(): NetworkCare {
   return {
     start: async () => {},
     contact() {},
+    confirm: () => false,
     view: () => ({ state: 'not_owned', confirmUntil: null, text }),
+    goesBackTo: () => '',
     close() {},
   }
 }

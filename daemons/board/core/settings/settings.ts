@@ -1,5 +1,5 @@
 /** Every setting of a board: its limits, first value and meaning, and the form that a page shows. */
-import { groupFault, ipv4Fault, parseIpv4, prefixOfMask } from '../../wire/addresses.ts'
+import { groupFault, hostFault, ipv4Fault, parseIpv4, prefixOfMask } from '../../wire/addresses.ts'
 import { hostLabelFault, type RoleName, roleNames } from '../../wire/names.ts'
 import type { StreamEncoding } from '../../wire/streams/description.ts'
 import {
@@ -35,6 +35,7 @@ export interface BoardSettings {
   ip: string
   mask: string
   gw: string
+  dns: string
   serial_devices: string
 }
 
@@ -86,6 +87,13 @@ const NETWORK: Setting[] = [
   address('ip', 'The address the board keeps.', optional(ipv4Fault)),
   address('mask', 'The mask of its network, such as 255.255.255.0.', optional(maskFault)),
   address('gw', 'The gateway of its network; empty: none.', optional(ipv4Fault)),
+  text('dns', {
+    group: 'Network',
+    meaning: 'Servers that answer for names (DNS), up to three with commas between; empty: the gateway.',
+    maxLength: 64,
+    fault: serversFault,
+    kept: (given) => serversOf(given).join(', '),
+  }),
 ]
 
 const AUDIO: Setting[] = [
@@ -206,6 +214,24 @@ function toggle(name: SettingName, rest: Omit<SwitchSetting, 'kind' | 'name'>): 
 /** Accepts empty text as well: the check of all settings together reports it where it is needed. */
 function optional(fault: TextSetting['fault']): TextSetting['fault'] {
   return (given) => (given === '' ? undefined : fault(given))
+}
+
+/** As the C library asks. @source resolv.conf(5), MAXNS */
+const MOST_SERVERS = 3
+
+function serversOf(given: string): string[] {
+  return given.split(/[\s,]+/).filter((one) => one !== '')
+}
+
+function serversFault(given: string): string | undefined {
+  const servers = serversOf(given)
+  if (servers.length > MOST_SERVERS) return `It names ${servers.length} servers, and ${MOST_SERVERS} are asked at most.`
+  return servers.map(serverFault).find((fault) => fault !== undefined)
+}
+
+function serverFault(given: string): string | undefined {
+  const address = parseIpv4(given)
+  return address === undefined ? ipv4Fault(given) : hostFault(address)
 }
 
 function maskFault(given: string): string | undefined {

@@ -36,9 +36,9 @@ t.test('B.endpoints the status begins with the word of the role', async (t) => {
   })
 })
 
-t.test('a board whose address or name could not be set is not called well', async (t) => {
+t.test('a board whose address or name could not be set, or is on trial, is not called well', async (t) => {
   const role: Verdict = { state: 'ok', text: 'All lines are shared.' }
-  for (const state of ['refused', 'fallen_back'] as const)
+  for (const state of ['refused', 'fallen_back', 'unconfirmed'] as const)
     t.same(verdictOf(role, { ...well, state, text: 'Nobody reached it.' }), {
       state: 'warn',
       text: 'Nobody reached it.',

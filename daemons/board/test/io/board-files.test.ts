@@ -20,7 +20,7 @@ t.test('a freshly flashed board has no files, and what it saves is there at the 
   for (const host of [2, 3]) appear(heard(host))
   await clock.run(1000)
   const boards = table.kept()
-  const network = { ...untouchedNetwork, state: 'unconfirmed', address, deadlineMs: 12.5 } as const
+  const network = { ...untouchedNetwork, state: 'unconfirmed', address, before: address, deadlineMs: 12.5 } as const
   await files.settings.save(settings)
   await files.starts.save(start)
   await files.network.save(network)

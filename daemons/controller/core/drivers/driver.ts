@@ -289,6 +289,20 @@ export function tcpPlaceOf({ id, transport }: Row, usualPort?: number): Place {
   return { host, port }
 }
 
+/** Reads a device at a poll: one that cannot be read is offline at once, unless the poll was given up. @throws as `read` */
+export async function offlineUnless(
+  read: () => Promise<void>,
+  context: Pick<DriverContext, 'online'>,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await read()
+  } catch (error) {
+    if (!signal.aborted) context.online(false, (error as Error).message)
+    throw error
+  }
+}
+
 /** @throws Fault `driver_value`: other verbs are no mistake of the device */
 export function unknownVerb(device: Row, verb: string, known: Iterable<string>): Fault {
   return new Fault(

@@ -7,6 +7,7 @@ import { createHttpDriver } from './http/http.ts'
 import { createKnxDriver } from './knx/knx.ts'
 import { createModbusTcpDriver } from './modbus-tcp/modbus-tcp.ts'
 import { createMqttDriver } from './mqtt/mqtt.ts'
+import { createRecorderDriver } from './recorder/recorder.ts'
 import { createSimDriver } from './sim/sim.ts'
 import { createTcpDriver, createUdpDriver } from './tcp/tcp.ts'
 
@@ -19,6 +20,7 @@ export function createDrivers(sets: CommandSets): Driver[] {
     createKnxDriver(),
     createModbusTcpDriver(),
     createMqttDriver(),
+    createRecorderDriver(),
     createSimDriver(),
     createTcpDriver(),
     createUdpDriver(),

@@ -25,6 +25,7 @@ function setup(before: NetworkRecord = untouchedNetwork) {
   const world = {
     fault: undefined as Fault | undefined,
     changes: 0,
+    hasAddress: false,
     onAddress: (_care: NetworkCare) => {},
     onDhcp: () => {},
   }
@@ -44,6 +45,7 @@ function setup(before: NetworkRecord = untouchedNetwork) {
           await tell(`${ip}/${prefix} ${gw}`)
         },
         setDhcp: () => tell('dhcp'),
+        hasAddress: () => world.hasAddress,
         ownAddresses: () => ['127.0.0.1', '10.20.4.11'],
       },
       bootId,
@@ -154,6 +156,40 @@ t.test('a confirmed address needs no new confirmation after another save', async
   t.same(told, ['10.20.4.12/24 10.20.4.1'])
 })
 
+t.test('an address that nobody reached is taken back for the one that was, over power cuts too', async (t) => {
+  const { clock, told, start, kept, world } = setup({ ...untouchedNetwork, state: 'static', address: fixed, saves: 1 })
+  const care = await start({ address: other, saves: 2 })
+  t.equal(care.goesBackTo(), '10.20.4.11/24')
+  t.match(care.view(), { state: 'unconfirmed', text: /otherwise it goes back to 10\.20\.4\.11\/24/ })
+  care.close()
+  const third = { ...fixed, ip: '10.20.4.13' }
+  const again = await start({ address: third, saves: 3 }, 'two')
+  await clock.run(120_000)
+  t.same(told, ['10.20.4.12/24 10.20.4.1', '10.20.4.13/24 10.20.4.1', '10.20.4.11/24 10.20.4.1'])
+  t.match(again.view(), {
+    state: 'fallen_back',
+    text: /at 10\.20\.4\.13\/24 in time, so it is back at 10\.20\.4\.11\/24/,
+  })
+  t.match(kept.saved(), { state: 'fallen_back', address: third, before: fixed })
+  t.equal((await start({ address: third, saves: 3 }, 'three')).goesBackTo(), '10.20.4.11/24')
+  t.equal(told.length, 3, 'it stays there')
+  const dhcp = await start({ address: null, saves: 4 }, 'four')
+  t.equal(dhcp.goesBackTo(), '10.20.4.11/24')
+  world.hasAddress = true
+  await clock.run(10_000)
+  t.equal(dhcp.goesBackTo(), 'DHCP')
+})
+
+t.test('whoever is on the machine keeps its new address, once the machine has it', async (t) => {
+  const { clock, world, start, kept } = setup()
+  const early: boolean[] = []
+  world.onAddress = (care) => void early.push(care.confirm())
+  const care = await start({ address: fixed, saves: 1 })
+  t.same([...early, care.confirm(), care.confirm()], [false, true, false])
+  await clock.run(200_000)
+  t.match(kept.saved(), { state: 'static', address: fixed })
+})
+
 t.test('a change of only the gateway must be confirmed too', async (t) => {
   const { told, start } = setup({ ...untouchedNetwork, state: 'static', address: fixed, saves: 1 })
   t.equal((await start({ address: { ...fixed, gw: '10.20.4.9' }, saves: 2 })).view().state, 'unconfirmed')
@@ -171,14 +207,47 @@ t.test('the board says which address it keeps, and which gateway or none', async
   }
 })
 
-t.test('with the fixed address switched off, the machine uses DHCP again', async (t) => {
-  const { told, start, clock } = setup({ ...untouchedNetwork, state: 'static', address: fixed, saves: 1 })
+t.test('with the fixed address switched off, the machine uses DHCP again, once that gave an address', async (t) => {
+  const { told, start, clock, world, kept } = setup({ ...untouchedNetwork, state: 'static', address: fixed, saves: 1 })
+  // What is still there from before is no lease.
+  world.hasAddress = true
+  world.onDhcp = () => {
+    world.hasAddress = false
+  }
   const care = await start({ address: null, saves: 2 })
-  t.same(told, ['dhcp'])
-  t.equal(care.view().state, 'dhcp')
+  t.match(care.view(), { state: 'dhcp', text: /If none comes in time, it goes back to 10\.20\.4\.11\/24/ })
+  await clock.run(100_000)
+  care.close()
+  const again = await start({ address: null, saves: 2 })
+  world.hasAddress = true
+  await clock.run(10_000)
+  t.match(again.view(), { state: 'dhcp', confirmUntil: null, text: 'The board asks for its address by DHCP.' })
   await clock.run(300_000)
-  t.same(told, ['dhcp'])
+  t.same(told, ['dhcp', 'dhcp'])
+  t.match(kept.saved(), { state: 'dhcp', before: null, deadlineMs: null })
+  await start({ address: null, saves: 3 })
+  t.same(told, ['dhcp', 'dhcp'], 'and is left alone from then on')
 })
+
+t.test(
+  'where DHCP gives no address the board is back at its fixed one, until the settings are saved again',
+  async (t) => {
+    const { told, start, clock } = setup({ ...untouchedNetwork, state: 'static', address: fixed, saves: 1 })
+    const care = await start({ address: null, saves: 2 })
+    await clock.run(119_999)
+    t.equal(care.view().state, 'dhcp')
+    await clock.run(1)
+    t.match(care.view(), {
+      state: 'fallen_back',
+      text: /No address came by DHCP in time, so the board is back at 10\.20\.4\.11/,
+    })
+    t.same(told, ['dhcp', '10.20.4.11/24 10.20.4.1'])
+    await start({ address: null, saves: 2 }, 'two')
+    t.equal(told.length, 2)
+    t.equal((await start({ address: null, saves: 3 }, 'two')).view().state, 'dhcp')
+    t.equal(told.at(-1), 'dhcp')
+  },
+)
 
 t.test('a machine that does not accept the address says why, and is asked again at the next start', async (t) => {
   const { told, world, start, clock } = setup()
@@ -231,6 +300,7 @@ t.test("a machine that is somebody else's is left alone, and the board says so",
   const care = foreignNetwork()
   await care.start()
   care.contact('10.20.4.40', '10.20.4.11')
+  t.notOk(care.confirm())
   care.close()
   t.match(care.view(), { state: 'not_owned', confirmUntil: null, text: /does not own the machine/ })
 })

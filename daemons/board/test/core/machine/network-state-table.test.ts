@@ -3,7 +3,7 @@ import { type NetworkEvent, type NetworkState, networkStateTable } from '../../.
 
 const ROWS: Record<NetworkState, Partial<Record<NetworkEvent, NetworkState>>> = {
   not_owned: {},
-  dhcp: { addressSet: 'unconfirmed', refused: 'refused' },
+  dhcp: { addressSet: 'unconfirmed', expired: 'fallen_back', refused: 'refused' },
   unconfirmed: { dhcpSet: 'dhcp', contact: 'static', expired: 'fallen_back', refused: 'refused' },
   static: { addressSet: 'unconfirmed', dhcpSet: 'dhcp', refused: 'refused' },
   fallen_back: { addressSet: 'unconfirmed', dhcpSet: 'dhcp', refused: 'refused' },

@@ -135,6 +135,18 @@ t.test('a fixed address needs an address and a mask, and a gateway, if given, mu
   }
 })
 
+t.test('name servers are up to three addresses of hosts, however they are separated', async (t) => {
+  t.match(check({ dns: ' 10.9.0.53,10.9.0.54  1.1.1.1' }).settings, { dns: '10.9.0.53, 10.9.0.54, 1.1.1.1' })
+  t.same(faultsOf({ dns: '' }), {})
+  for (const [dns, fault] of [
+    ['10.9.0.53, 1.1.1.1, 8.8.8.8, 9.9.9.9', /names 4 servers, and 3 are asked at most/],
+    ['10.9.0.53, 127.0.0.53', /own address/],
+    ['10.9.0.300', /fourth number goes up to 255/],
+    ['dns.example.org', /four numbers/],
+  ] as const)
+    t.match(faultsOf({ dns }), { dns: fault })
+})
+
 t.test('with DHCP the fields of a fixed address can be empty, and are kept', async (t) => {
   t.same(faultsOf({ ip: '', mask: '', gw: '' }), {})
   t.match(check({ ip: '10.20.4.11' }).settings, { static_ip: false, ip: '10.20.4.11' })

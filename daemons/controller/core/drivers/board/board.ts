@@ -20,6 +20,7 @@ import {
   type DriverCommand,
   type DriverContext,
   type DriverSession,
+  offlineUnless,
   type Place,
   tcpPlaceOf,
 } from '../driver.ts'
@@ -119,12 +120,7 @@ class BoardSession implements DriverSession {
   }
 
   async poll(signal: AbortSignal): Promise<void> {
-    try {
-      await this.#read(signal)
-    } catch (error) {
-      if (!signal.aborted) this.#context.online(false, (error as Error).message)
-      throw error
-    }
+    await offlineUnless(() => this.#read(signal), this.#context, signal)
   }
 
   async close(): Promise<void> {

@@ -24,6 +24,8 @@ interface ToyForm {
   /** The driver under test. */
   driver?: Driver
   zone?: Readonly<Record<string, Json>>
+  /** Values that its zone may have. */
+  fields?: number
 }
 
 export function toyStage(t: Test, { transport, device = {}, zone: more = {}, limits = {}, ...given }: ToyForm) {
@@ -33,7 +35,7 @@ export function toyStage(t: Test, { transport, device = {}, zone: more = {}, lim
     zone: [{ id: 1, name: 'Hall', device_id: 1, ...more }],
   }
   const book = bookOf(rows)
-  const live = new LiveState(systemClock, { fields: 16, fieldChars: 512, totalChars: 65_536 })
+  const live = new LiveState(systemClock, { fields: given.fields ?? 16, fieldChars: 512, totalChars: 65_536 })
   const said: string[] = []
   const log = { info: (_event: string, { sentence }: { sentence: string }) => void said.push(sentence) } as never
   const bounds = { ...WORLD_LIMITS, logEveryMs: 1, ...limits }

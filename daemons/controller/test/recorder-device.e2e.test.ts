@@ -1,0 +1,76 @@
+/** A controller over a recorder, both as built: how its cameras are, and a macro that a camera sets off. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
+import t from 'tap'
+import { ask, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
+import { openRestSite } from './rest-site.ts'
+
+/** Makes the first account of a recorder. @returns calls it as that one's browser */
+async function administratorOf(url: string) {
+  const first = { username: 'boss', password: 'correct horse battery' }
+  let headers: Record<string, string> = { 'content-type': 'application/json' }
+  const call = async (method: string, path: string, body?: object) =>
+    await ask(url + path, { method, headers, body: body && JSON.stringify(body) })
+  const { body, headers: given } = await call('POST', '/api/setup', first)
+  const cookie = given.getSetCookie().map((one) => one.split(';')[0])
+  headers = { ...headers, cookie: cookie.join('; '), 'x-csrf-token': body.csrf }
+  return call
+}
+
+t.test('3A.camera cameras of a recorder are zones, and what happens to them sets off macros', async (t) => {
+  const recorder = await startDaemon(t, 'recorder', { stateFolder: stateFolderOf(t), sets: ['storage.free_bytes=0'] })
+  const boss = await administratorOf(recorder.url)
+  const added = async (name: string) =>
+    (await boss('POST', '/api/discovery/rtsp', { name, url: 'rtsp://127.0.0.1:1/none' })).body.id as string
+  const [gate, till] = [await added('Gate'), await added('Till')]
+  const account = { username: 'house', password: 'correct horse battery', role: 'operator', cameras: [gate] }
+  const accountId = (await boss('POST', '/api/accounts', account)).body.id
+  const { id: tokenId, token } = (await boss('POST', '/tokens', { name: 'house', accountId })).body
+  t.match(token, /^prc_/)
+
+  const transport = { kind: 'recorder', host: '127.0.0.1', port: Number(new URL(recorder.url).port) }
+  const site = await openRestSite(t, {
+    rows: {
+      device: [{ id: 20, name: 'Recorder', api_key: token, transport }],
+      zone: [
+        { id: 30, name: 'Gate', type: 'camera', device_id: 20, address: gate },
+        { id: 31, name: 'Till', type: 'camera', device_id: 20, address: till },
+        { id: 32, name: 'Siren', type: 'relay', device_id: 20, address: `${gate}/siren` },
+      ],
+      macro: [{ id: 1, name: 'Light the gate' }],
+      macro_step: [{ macro_id: 1, position: 1, type: 'set', args: { attribute: 'seen', value: '${args.state}' } }],
+      attribute: [
+        { id: 1, name: 'state', system_target: 'zone', target_id: 30 },
+        { id: 2, name: 'seen', system_target: 'controller' },
+      ],
+      trigger: [
+        {
+          ...{ name: 'Gate is off', kind: 'attribute', attribute_id: 1, condition: { op: 'eq', value: 'off' } },
+          ...{ macro_id: 1, args: { state: '${args.value}' } },
+        },
+      ],
+      ...{ command: [], ui: [{ name: 'Ground' }, { name: 'Whole' }], ui_zone: [], ui_zone_group_ui: [] },
+    },
+  })
+  const ada = await site.tokenOf('ada')
+  const instance = async (id: number) => (await site.get(`/api/data/zone?id=${id}&_instance=true`, ada)).body[0]
+  const command = async (zone_id: number, verb: string, args: object = {}) =>
+    (await site.post('/api/control/command', { zone_id, command: verb, args }, ada)).body
+
+  await until('the gate is known', async () => (await instance(30)).camera === 'Gate')
+  t.match(await instance(30), { person: false, camera_motion: false })
+  t.match((await instance(31)).error, new RegExp(`shows no camera ${till} to this token`))
+
+  await boss('PATCH', `/api/cameras/${gate}`, { enabled: false })
+  await until('its feed has told it', async () => (await instance(30)).state === 'off')
+  const seen = async () => (await site.get('/api/data/attribute?name=seen', ada)).body[0].value
+  await until('and it has set off the macro', async () => (await seen()) === 'off')
+
+  t.match(await command(32, 'pulse', { seconds: 1 }), { success: false, error: /the recorder / })
+  t.match(await command(30, 'zoom'), { success: false, error: /a recorder takes preset, on/ })
+
+  await boss('DELETE', `/tokens/${tokenId}`)
+  const device = async () => (await site.get('/api/data/device?id=20&_instance=true', ada)).body[0]
+  await until('the token is gone', async () => /takes no token from here/.test((await device()).error ?? ''))
+  t.match(await instance(30), { state: 'unknown' })
+})
