@@ -23,7 +23,8 @@ packages_of() {
       packages_of build
       echo gstreamer1.0-tools curl openssl socat nginx mbpoll libmodbus-dev chromium-headless-shell fonts-dejavu-core python3-serial ser2net \
         linuxptp tshark ffmpeg g++-aarch64-linux-gnu qemu-user-static libc6-arm64-cross usbip shellcheck iproute2 \
-        gstreamer1.0-libav gstreamer1.0-plugins-ugly python3-zeroconf python3-aiosmtpd mosquitto knxd knxd-tools python3-gi gir1.2-gst-rtsp-server-1.0 makeself postgresql
+        gstreamer1.0-libav gstreamer1.0-plugins-ugly python3-zeroconf python3-aiosmtpd mosquitto knxd knxd-tools python3-gi gir1.2-gst-rtsp-server-1.0 makeself postgresql \
+        fdisk dosfstools mtools u-boot-tools
       ;;
     bench) echo g++ nginx socat ser2net gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad tshark python3 ffmpeg ;;
     system-test) echo mmdebstrap systemd-container curl dpkg-dev makeself lintian ;;
@@ -32,7 +33,7 @@ packages_of() {
     # A disk for arm64 boards, and a board to try it on: its packages are set up by this machine's emulation of their processor.
     image)
       echo mmdebstrap debian-archive-keyring arch-test qemu-user-static binfmt-support busybox-static cpio kmod zstd squashfs-tools \
-        e2fsprogs fdisk dosfstools mtools bmap-tools rauc openssl xz-utils g++-aarch64-linux-gnu
+        e2fsprogs fdisk dosfstools mtools u-boot-tools bmap-tools rauc openssl xz-utils g++-aarch64-linux-gnu
       ;;
     image-test) echo qemu-system-arm qemu-efi-aarch64 qemu-utils ipxe-qemu openssh-client curl mtools e2fsprogs rauc squashfs-tools ;;
     *)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes the Debian below an image, without Plantroom: build/image/cache/<key>/{root.tar,kernel.deb,grub.efi,SHA256SUMS}.
+# Makes the Debian below an image, without Plantroom: build/image/cache/<key>/{root.tar,kernel.deb,boot,SHA256SUMS}.
 # Prints the folder. What is there is checked by its hashes and used again, until the list of packages or this script changes.
 #
 #   scripts/image/base.sh              needs root
@@ -36,15 +36,17 @@ trap 'rm -rf "$next"' EXIT
 apt-config dump | grep '^Acquire' >"$next/apt.conf" || true
 packages=$(sed 's/#.*//' firmware-images/packages.list | tr -s '\n' ',' | sed 's/^,//; s/,$//')
 # The kernel's package is unpacked by build.sh, not installed: its scripts take minutes on an emulated processor. GRUB's
-# tools make its program and leave again. dpkg's lists stay: they say what is in the image.
-mmdebstrap --quiet --variant=essential --architectures=arm64 --include="$packages" --aptopt="$next/apt.conf" \
+# tools make its program and leave again. dpkg's lists stay: they say what is in the image. The first stages of a Raspberry
+# Pi are in non-free-firmware; nothing else is taken from there.
+mmdebstrap --quiet --components=main,non-free-firmware --variant=essential --architectures=arm64 --include="$packages" --aptopt="$next/apt.conf" \
   --aptopt='Apt::Install-Recommends "false"' --dpkgopt='path-exclude=/usr/share/doc/*' \
   --dpkgopt='path-include=/usr/share/doc/*/copyright' --dpkgopt='path-exclude=/usr/share/man/*' \
   --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/info/*' \
   --customize-hook="scripts/image/base-extras.sh \"\$1\" '$PWD/$next' '$grub_modules'" \
   "$suite" "$next/root.tar" >&2
 rm -f "$next/apt.conf"
-(cd "$next" && sha256sum ./* >SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS)
+sums=$(cd "$next" && find . -type f -exec sha256sum {} +)
+echo "$sums" >"$next/SHA256SUMS"
 # One base is kept: the one for these inputs.
 find "$cache" -mindepth 1 -maxdepth 1 -type d ! -name "$key.new" -exec rm -rf {} +
 mv "$next" "$made"

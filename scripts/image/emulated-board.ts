@@ -15,6 +15,8 @@ const COMMAND_MS = 120_000
 const LOOK_MS = 500
 /** Names of the daemons' ports as the board has them. */
 const PORTS = { ssh: 22, page: 80, gateway: 3132 } as const
+/** Table of devices of a Raspberry Pi 3 B, as it is called on the card. */
+const PI3_TABLE = 'bcm2837-rpi-3-b.dtb'
 
 /** Result of a command in the board; `out` is both streams. */
 interface Outcome {
@@ -43,11 +45,17 @@ export interface Board {
   cut(): Promise<void>
 }
 
+/** Boards that are emulated: one whose firmware is UEFI, and one that comes to it by U-Boot. */
+type BoardKind = 'virt' | 'pi3'
+
 interface BoardOptions {
+  kind?: BoardKind
   /** The disk, qcow2. */
   disk: string
   /** A folder of this start's own. */
   bed: string
+  /** A folder with what the first stage of a Raspberry Pi loads. */
+  firmware: string
   /** Private key whose public half is on the card. */
   key: string
   /** Path of a socket that stands for the wire of a serial line. */
@@ -158,24 +166,21 @@ async function freePort(): Promise<number> {
   return port
 }
 
-function qemuArguments({ disk, bed, wire, from }: BoardOptions, ports: Record<keyof typeof PORTS, number>): string[] {
+function qemuArguments(options: BoardOptions, ports: Record<keyof typeof PORTS, number>): string[] {
   const forwards = Object.entries(PORTS).map(
     ([name, port]) => `hostfwd=tcp:127.0.0.1:${ports[name as keyof typeof PORTS]}-:${port}`,
   )
-  const args = [
-    '-accel',
-    'tcg,thread=multi',
-    '-cpu',
-    'cortex-a72',
-    '-machine',
-    'virt,gic-version=2',
-    '-smp',
-    '2',
-    '-m',
-    '1024',
-  ]
-  args.push('-nodefaults', '-no-user-config', '-display', 'none', '-bios', '/usr/share/qemu-efi-aarch64/QEMU_EFI.fd')
-  args.push('-serial', `file:${join(bed, 'console')}`, '-qmp', `unix:${join(bed, 'qmp')},server=on,wait=off`)
+  const args = ['-nodefaults', '-no-user-config', '-display', 'none', '-accel', 'tcg,thread=multi']
+  args.push('-qmp', `unix:${join(options.bed, 'qmp')},server=on,wait=off`)
+  args.push('-netdev', ['user', 'id=net', 'restrict=on', ...forwards].join(','))
+  args.push(...(options.kind === 'pi3' ? raspberryPi(options) : uefiBoard(options)))
+  if (options.from) args.push('-loadvm', options.from)
+  return args
+}
+
+function uefiBoard({ disk, bed, wire }: BoardOptions): string[] {
+  const args = ['-machine', 'virt,gic-version=2', '-cpu', 'cortex-a72', '-smp', '2', '-m', '1024']
+  args.push('-bios', '/usr/share/qemu-efi-aarch64/QEMU_EFI.fd', '-serial', `file:${join(bed, 'console')}`)
   // What the board has written is in this machine's memory at once: a killed emulator loses what a power cut would.
   args.push(
     '-drive',
@@ -183,25 +188,24 @@ function qemuArguments({ disk, bed, wire, from }: BoardOptions, ports: Record<ke
     '-device',
     'virtio-blk-pci,drive=card,bootindex=1',
   )
-  args.push(
-    '-netdev',
-    ['user', 'id=net', 'restrict=on', ...forwards].join(','),
-    '-device',
-    'virtio-net-pci,netdev=net,romfile=',
-  )
-  args.push(
-    '-device',
-    'virtio-rng-pci',
-    '-device',
-    'i6300esb',
-    '-action',
-    'watchdog=reset',
-    '-smbios',
-    'type=1,serial=PLR00001234',
-  )
+  args.push('-device', 'virtio-net-pci,netdev=net,romfile=', '-device', 'virtio-rng-pci')
+  args.push('-device', 'i6300esb', '-action', 'watchdog=reset', '-smbios', 'type=1,serial=PLR00001234')
   if (wire)
     args.push('-chardev', `socket,id=wire,path=${wire},server=on,wait=off`, '-device', 'pci-serial,chardev=wire')
-  if (from) args.push('-loadvm', from)
+  return args
+}
+
+/**
+ * A Raspberry Pi 3 B. QEMU stands for its first stage, which it has no emulation of: it loads what config.txt on the card
+ * names, from the card. Network is USB there, of another make. Either serial line may be the console.
+ */
+function raspberryPi({ disk, bed, firmware }: BoardOptions): string[] {
+  const args = ['-machine', 'raspi3b', '-kernel', join(firmware, 'u-boot.bin'), '-dtb', join(firmware, PI3_TABLE)]
+  for (const line of ['uart0', 'uart1'])
+    args.push('-chardev', `file,id=${line},path=${join(bed, 'console')},append=on`, '-serial', `chardev:${line}`)
+  // A card has no cache, and nobody tells it to write: each write is in this machine's memory when it is answered.
+  args.push('-drive', `file=${disk},if=sd,format=qcow2,cache.writeback=off,cache.no-flush=on`)
+  args.push('-device', 'usb-net,netdev=net')
   return args
 }
 
@@ -212,12 +216,12 @@ export interface Bed {
   /** A folder of this test's own. */
   folder: string
   /** Powers the board on; the one before has to be off. */
-  powerOn(options: { disk?: string; wire?: string; from?: string }): Promise<Board>
+  powerOn(options: { kind?: BoardKind; disk?: string; wire?: string; from?: string }): Promise<Board>
   /** Cuts the power, and removes everything. */
   close(): Promise<void>
 }
 
-/** Flashes a card of 3 GB with the image that make image has left, and says on it who may come in by ssh. */
+/** Flashes a card of 4 GB with the image that make image has left, and says on it who may come in by ssh. */
 export function openBed(): Bed {
   const made = join(checkout, 'build/image')
   const folder = mkdtempSync(join(made, 'bed-'))
@@ -225,8 +229,11 @@ export function openBed(): Bed {
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key])
   const raw = join(folder, 'card.raw')
   execFileSync('cp', ['--sparse=always', join(made, 'disk.img'), raw])
-  execFileSync('truncate', ['--size=3G', raw])
+  // An SD card has a power of two.
+  execFileSync('truncate', ['--size=4G', raw])
   execFileSync('mcopy', ['-i', `${raw}@@1M`, `${key}.pub`, '::authorized_keys'])
+  for (const file of ['u-boot.bin', PI3_TABLE])
+    execFileSync('mcopy', ['-i', `${raw}@@1M`, `::${file}`, join(folder, file)])
   const disk = join(folder, 'card.qcow2')
   execFileSync('qemu-img', ['create', '-q', '-f', 'qcow2', '-b', raw, '-F', 'raw', disk])
   let starts = 0
@@ -238,7 +245,7 @@ export function openBed(): Bed {
       starts += 1
       const bed = join(folder, String(starts))
       mkdirSync(bed)
-      last = await startBoard({ disk, ...options, bed, key })
+      last = await startBoard({ disk, ...options, bed, key, firmware: folder })
       return last
     },
     async close() {

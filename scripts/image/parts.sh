@@ -180,8 +180,11 @@ make_disk() {
   # In place from now on: GRUB and boot-state write over it, and neither could make it.
   { echo '# GRUB Environment Block'; printf '%s\n' 'ORDER=A B' A_OK=1 A_LEFT=3 B_OK=0 B_LEFT=0; head -c 1024 /dev/zero | tr '\0' '#'; } \
     | head -c 1024 >"$env"
-  mmd -i "$boot" ::EFI ::EFI/BOOT
-  mcopy -i "$boot" "$base/grub.efi" ::EFI/BOOT/BOOTAA64.EFI
+  mcopy -s -i "$boot" "$base"/boot/* ::
+  mcopy -i "$boot" "$recipes/config.txt" ::config.txt
+  # Its size is built into Debian's U-Boot (CONFIG_ENV_SIZE).
+  mkenvimage -s 0x4000 -o "$work/uboot.env" "$recipes/uboot.env.txt"
+  mcopy -i "$boot" "$work/uboot.env" ::uboot.env
   mcopy -i "$boot" "$recipes/grub.cfg" ::EFI/BOOT/grub.cfg
   mcopy -i "$boot" "$env" ::EFI/BOOT/grubenv
   truncate --size=128M "$data"
@@ -190,12 +193,13 @@ make_disk() {
   slot_bytes=$(stat --format=%s "$slot")
   truncate --size="$(($(disk_mib) + 1))M" "$out"
   sed '/^#/d' "$recipes/partitions.sfdisk" | sfdisk --quiet "$out"
+  sed '/^#/d' "$recipes/hybrid.sfdisk" | sfdisk --quiet --label-nested dos "$out"
   room=$(sfdisk --json "$out" | node -p 'JSON.parse(require("fs").readFileSync(0,"utf8")).partitiontable.partitions[1].size * 512')
   [ "$slot_bytes" -le "$room" ] || { echo "the slot has $slot_bytes bytes, its partition $room" >&2; exit 1; }
   place "$boot" 0 "$out"
   place "$slot" 1 "$out"
   place "$data" 3 "$out"
-  rm -f "$boot" "$data" "$env"
+  rm -f "$boot" "$data" "$env" "$work/uboot.env"
 }
 
 # MiB up to the end of the last partition.

@@ -5,6 +5,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { type Test, t } from 'tap'
 
 const recipes = join(import.meta.dirname, '../../firmware-images')
@@ -145,18 +146,71 @@ t.test('partitions, GRUB and RAUC name the same slots', async (t) => {
     t.match(text, /compatible ?= ?"?@COMPATIBLE@/)
 })
 
-const hasSfdisk = spawnSync('sfdisk', ['--version']).status === 0
+t.test('a Raspberry Pi starts by itself alone, whatever its serial line and its network say', async (t) => {
+  const settings = read('uboot.env.txt')
+  t.match(settings, /^bootdelay=-2$/m, 'no key stops it')
+  t.match(settings, /^boot_targets=mmc usb$/m)
+  t.match(settings, /^bootcmd=bootflow scan; .*reset$/m, 'what did not start is tried again')
+})
 
-t.test('sfdisk makes that table', { skip: !hasSfdisk && 'sfdisk is missing' }, async (t) => {
-  const disk = join(t.testdir({ disk: '' }), 'disk')
-  execFileSync('truncate', ['--size=1200M', disk])
-  execFileSync('sfdisk', ['--quiet', disk], { input: read('partitions.sfdisk').replace(/^#.*\n/gm, '') })
-  const { partitiontable } = JSON.parse(execFileSync('sfdisk', ['--json', disk], { encoding: 'utf8' }))
-  t.equal(partitiontable.label, 'gpt')
+const root = join(recipes, '..')
+const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin`, SOURCE_DATE_EPOCH: '1' }
+const missing = ['sfdisk', 'mkfs.vfat', 'mke2fs', 'mcopy', 'mkenvimage'].filter(
+  (tool) => spawnSync('sh', ['-c', `command -v ${tool}`], { env }).status !== 0,
+)
+
+t.test('a card is read by UEFI and by a Raspberry Pi', { skip: missing[0] && `${missing} is missing` }, async (t) => {
+  const made = readFileSync(join(root, 'scripts/image/base-extras.sh'), 'utf8')
+  const firmware = (/for name in (bootcode\.bin .*); do/.exec(made)?.[1] ?? '').split(' ')
+  t.match(made, '/rpi_arm64/u-boot.bin "$folder/boot/"')
+  const boot = Object.fromEntries([...firmware, 'u-boot.bin'].map((name) => [name, name]))
+  const bed = t.testdir({
+    base: { boot: { ...boot, EFI: { BOOT: { 'BOOTAA64.EFI': 'GRUB' } } } },
+    build: { image: {} },
+    slot: 'a system',
+    'firmware-images': t.fixture('symlink', recipes),
+  })
+  const step = (command: string, ...words: string[]) =>
+    execFileSync('bash', ['-euo', 'pipefail', '-c', command, 'bash', ...words], {
+      cwd: bed,
+      env,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+  const parts = join(root, 'scripts/image/parts.sh')
+  step('. "$1"; make_disk base slot disk', parts)
+  const table = () => JSON.parse(step('sfdisk --json disk')).partitiontable
+  t.equal(table().label, 'gpt')
   t.same(
-    partitiontable.partitions.map(({ name }: { name: string }) => name),
+    table().partitions.map(({ name }: { name: string }) => name),
     ['boot', 'rootA', 'rootB', 'data'],
   )
+
+  const first = table().partitions[0]
+  const records = () =>
+    step('head -c 512 disk | od --address-radix=n --format=x1 --output-duplicates -j 446 | tr -d " \\n"')
+  const mbr = Buffer.from(records(), 'hex')
+  t.equal(mbr[4], 0x0c, 'its boot ROM looks for FAT, in the first record')
+  t.same([mbr.readUInt32LE(8), mbr.readUInt32LE(12)], [first.start, first.size])
+  t.same([mbr[16 + 4], mbr.readUInt32LE(16 + 8)], [0xee, 1], 'everybody else for this')
+  const before = records()
+  step(
+    'truncate --size=2G disk; sfdisk --quiet --relocate gpt-bak-std disk; echo ", +" | sfdisk --quiet --force -N 4 disk',
+  )
+  t.ok(table().partitions[3].size > 1_500_000, 'data grows, as in first-boot')
+  t.equal(records(), before, 'and its table is left alone')
+
+  const files = step('mdir -b -/ -i disk@@1M ::').split('\n')
+  const config = step('mtype -i disk@@1M ::config.txt')
+  const named = /^kernel=(.*)$/m.exec(config)?.[1]
+  for (const name of [...firmware, named ?? 'kernel', 'EFI/BOOT/BOOTAA64.EFI', 'EFI/BOOT/grub.cfg', 'EFI/BOOT/grubenv'])
+    t.ok(files.includes(`::/${name}`), name)
+  for (const line of ['arm_64bit=1', 'upstream_kernel=1', 'enable_uart=1'])
+    t.ok(config.split('\n').includes(line), line)
+  step('mcopy -i disk@@1M ::uboot.env settings')
+  const settings = readFileSync(join(bed, 'settings'))
+  t.equal(settings.length, 0x4000, 'what U-Boot was built for')
+  t.equal(settings.readUInt32LE(0), crc32(settings.subarray(4)))
 })
 
 const hasShellcheck = spawnSync('shellcheck', ['--version']).status === 0
@@ -167,7 +221,6 @@ t.test(
     skip: !hasShellcheck && 'shellcheck is missing',
   },
   async (t) => {
-    const root = join(recipes, '..')
     const makers = ['base', 'base-extras', 'build', 'further', 'keys', 'parts'].map(
       (name) => `scripts/image/${name}.sh`,
     )
