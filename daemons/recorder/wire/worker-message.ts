@@ -1,4 +1,7 @@
-/** Messages between the recorder and the process that decodes its pictures: two lengths, a head in JSON, and bytes. */
+/**
+ * Messages between the recorder and processes that work for it: two lengths, a head in JSON, and bytes. The lengths are big-endian
+ * to and from the one that decodes, and little-endian in the detector protocol.
+ */
 import { joinBytes } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 
@@ -15,16 +18,21 @@ const MOST_HEAD_BYTES = 1_048_576
 
 /**
  * @returns the message in parts, one behind the other; the body is not copied
- * @source this program alone: two lengths as 32-bit numbers, big-endian
+ * @source this program alone: two lengths as 32-bit numbers
  */
-export function writeWorkerMessage(head: object, body: readonly Uint8Array[] = []): Uint8Array[] {
+export function writeWorkerMessage(
+  head: object,
+  body: readonly Uint8Array[] = [],
+  { isLittleEndian = false } = {},
+): Uint8Array[] {
   const text = new TextEncoder().encode(JSON.stringify(head))
   const first = new Uint8Array(LENGTHS + text.length)
   const view = new DataView(first.buffer)
-  view.setUint32(0, text.length)
+  view.setUint32(0, text.length, isLittleEndian)
   view.setUint32(
     4,
     body.reduce((sum, { length }) => sum + length, 0),
+    isLittleEndian,
   )
   first.set(text, LENGTHS)
   return [first, ...body]
@@ -36,7 +44,10 @@ export function writeWorkerMessage(head: object, body: readonly Uint8Array[] = [
  * @returns the messages that are whole now. It throws Fault `worker_broken` for anything else than a message
  * @source as writeWorkerMessage
  */
-export function createWorkerReader(mostBytes: number): (chunk: Uint8Array) => WorkerMessage[] {
+export function createWorkerReader(
+  mostBytes: number,
+  { isLittleEndian = false } = {},
+): (chunk: Uint8Array) => WorkerMessage[] {
   let waiting: Uint8Array[] = []
   let bytes = 0
   let needed = LENGTHS
@@ -46,7 +57,7 @@ export function createWorkerReader(mostBytes: number): (chunk: Uint8Array) => Wo
     const whole = waiting.length === 1 && waiting[0] ? waiting[0] : joinBytes(waiting)
     waiting = [whole]
     const view = new DataView(whole.buffer, whole.byteOffset, whole.length)
-    const [headBytes, bodyBytes] = [view.getUint32(0), view.getUint32(4)]
+    const [headBytes, bodyBytes] = [view.getUint32(0, isLittleEndian), view.getUint32(4, isLittleEndian)]
     if (headBytes > MOST_HEAD_BYTES || bodyBytes > mostBytes)
       throw new Fault(
         'worker_broken',
