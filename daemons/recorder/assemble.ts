@@ -34,6 +34,7 @@ import { type Clocks, clocksOf } from './assemble/clocks.ts'
 import { discoveryOf, openerOf } from './assemble/discovery.ts'
 import { footageOf, storageOf } from './assemble/footage.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
+import { type Talking, talkOf } from './assemble/talk.ts'
 import { createWatching, type Watching } from './assemble/watching.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
@@ -75,6 +76,7 @@ interface House {
   discovery: Discovery
   clocks: Clocks
   pictures: Pictures
+  talking: Talking
   authority: LateAuthority
 }
 
@@ -105,6 +107,7 @@ export async function assemble(context: Context): Promise<Assembled> {
     },
   })
   parts.add({ name: 'clocks', start: () => house.clocks.start(), stop: () => house.clocks.stop() })
+  parts.add({ name: 'talk', start: () => {}, stop: () => house.talking.talk.close() })
   parts.add(house.pictures.part)
   parts.add(house.watching.part)
   parts.add(certificatePart(authority, config.http))
@@ -171,7 +174,8 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, ...streams })
   const discovery = discoveryOf(context, { cameras, opener })
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
-  return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, watching, authority }
+  const talking = await talkOf(context, cameras)
+  return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, watching, talking, authority }
 }
 
 /** Bounds of streams that are recorded. */
@@ -295,6 +299,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
         ...{ clock, newest: house.watching.newest, pictureAt: pictureFrom(context, house) },
         readMs: config.storage.stuck_ms,
       }),
+      ...house.talking.routes({ callers, recorder }),
       house.watching.route(callers),
     ],
     sockets: house.watching.sockets(callers),

@@ -5,6 +5,7 @@ import { alarmsTable } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
 import { live, pictures, playback } from './core/live/keys.ts'
 import { memoryPlan } from './core/memory.ts'
+import { talk } from './core/talk/keys.ts'
 
 /** The recorder's default TCP port. */
 export const DEFAULT_PORT = 3133
@@ -449,6 +450,7 @@ export const config = Type.Object(
     playback,
     live,
     pictures,
+    talk,
     users,
     journal: journalTable(),
     ledger: ledgerTable(),

@@ -169,6 +169,12 @@ export function wholeFence({ accountOf }: Pick<Callers, 'accountOf'>): Fence {
   }
 }
 
+/** @throws Fault `forbidden` for a viewer */
+export function requireOperator({ role, username }: AccountRecord, what: string): void {
+  if (role === 'viewer')
+    throw new Fault('forbidden', `${what} is for operators and administrators; ${username} is a viewer.`)
+}
+
 /** @throws Fault `permission_needed` */
 export function requirePermission(account: AccountRecord, permission: AccountPermission, forWhat: string): void {
   if (!account.permissions.includes(permission))

@@ -51,7 +51,12 @@ export const cameraAnswer = object({
   outputsProbedAt: Type.Null({ description: 'null: nobody has looked' }),
   outputsNotes: Type.Null(),
   vendorAccount: Type.Boolean({ description: "whether a password of its vendor's app is saved" }),
-  talkback: object({ supported: yesNo, codec: Type.Null(), probedAt: Type.Null(), reason: text }),
+  talkback: object({
+    supported: yesNo,
+    codec: orNull(Type.Enum(['PCMU', 'PCMA'])),
+    probedAt: orNull(instant),
+    reason: orNull(Type.String({ description: 'why it cannot be spoken through; null if it can' })),
+  }),
   planPlacement: Type.Null({ description: 'null: it is on no plan' }),
 })
 
@@ -61,14 +66,11 @@ const NOT_ASKED = {
   ...{ outputs: [], outputsProbedAt: null, outputsNotes: null, planPlacement: null },
 }
 
-const NO_TALK = {
-  ...{ supported: false, codec: null, probedAt: null },
-  reason: 'It was added by the address of its stream alone.',
-}
+const NEVER_ASKED = { codec: null, probedAt: null, reason: 'Nobody has asked the camera yet.' }
 
 /** @param account who asks: some cameras want their password in the address, which is not for everybody */
 export function cameraAnswerOf({ camera, record }: KnownCamera, { role }: AccountRecord) {
-  const { audio, enabled, id, masks, name, onvif, subUrl, transport } = record
+  const { audio, enabled, id, masks, name, onvif, subUrl, talkback, transport } = record
   const facts = camera.stream.facts()
   const recordProfile = facts
     ? {
@@ -77,11 +79,11 @@ export function cameraAnswerOf({ camera, record }: KnownCamera, { role }: Accoun
       }
     : null
   const sub = role === 'administrator' ? { sub_url: subUrl, masks } : {}
-  const talkback = onvif ? { ...NO_TALK, reason: 'Nobody has asked the camera yet.' } : NO_TALK
   return {
     ...{ id, name, enabled, onvif: onvif !== null, recordProfile, health: camera.health(), audio, transport },
     masked: isMasked(record),
-    ...{ ...sub, ...NOT_ASKED, talkback },
+    ...{ ...sub, ...NOT_ASKED },
+    talkback: { supported: talkback !== null && talkback.codec !== null, ...(talkback ?? NEVER_ASKED) },
   }
 }
 

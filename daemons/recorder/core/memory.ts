@@ -52,6 +52,7 @@ const TASKS: MemoryPlan['tasks'] = {
   [DISK_THREADS]: 12,
   'the processes that decode': (setting) => DECODER_TASKS * setting('pictures.processes'),
   'programs that ask the clock service': CLOCK_PROGRAMS,
+  'the program that reads a text aloud': 1,
 }
 
 export function memoryPlan(): MemoryPlan {
@@ -115,6 +116,7 @@ export function memoryPlan(): MemoryPlan {
       },
       ...onvifRows(),
       timeServerRow(),
+      ...talkRows(),
       {
         ...{
           what: 'sound that waits for its pictures',
@@ -189,6 +191,33 @@ function onvifRows(): MemoryRow[] {
         each: CLOCK_PROGRAM_BYTES,
       },
       shownBy: 'daemons/recorder/test/core/clocks/own-clock.test.ts',
+    },
+  ]
+}
+
+/** espeak-ng with one voice. @source measured: 13 MiB resident */
+const SPEECH_PROGRAM_BYTES = 24 * MIB
+
+/** What cameras say, as samples and as bytes of G.711; and a message that is being added, one at a time. */
+function talkRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'messages that cameras say', of: 'camera', many: 'talk.cameras' },
+      each: (setting) => 24_000 * setting('talk.message_s') + READER_BYTES + 2 * KERNEL_BYTES,
+      shownBy: 'daemons/recorder/test/core/talk/talk.test.ts',
+    },
+    {
+      // In pieces as it came, whole, and as samples; or a text that is read aloud, which is shorter.
+      ...{ what: 'a message that is added' },
+      all: (setting) =>
+        2 * Math.max(setting('talk.upload_bytes'), 44_100 * (setting('talk.message_s') + 2)) +
+        16_000 * setting('talk.message_s') +
+        SPEECH_PROGRAM_BYTES,
+      shownBy: 'daemons/recorder/test/core/talk/messages.test.ts',
+    },
+    {
+      ...{ what: 'saved messages', of: 'message', many: 'talk.messages', each: 8 * KIB, isHeap: true },
+      shownBy: 'daemons/recorder/test/core/talk/messages.test.ts',
     },
   ]
 }

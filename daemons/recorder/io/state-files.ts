@@ -64,6 +64,19 @@ const camerasFile = Type.Object(
           audio: Type.Optional(Type.Boolean()),
           transport: Type.Optional(Type.Enum(['tcp', 'udp'])),
           masks: Type.Optional(maskList),
+          talkback: Type.Optional(
+            Type.Union([
+              Type.Object(
+                {
+                  probedAt: Type.Integer(),
+                  codec: Type.Union([Type.Enum(['PCMU', 'PCMA']), Type.Null()]),
+                  reason: textOrNull,
+                },
+                strict,
+              ),
+              Type.Null(),
+            ]),
+          ),
         },
         strict,
       ),
@@ -85,8 +98,8 @@ export async function openCameras(folder: string, log: Log) {
     ['camera', id, url, subUrl, onvif?.service].filter((part) => part != null).join(' ')
 
   function opened({ sealedPassword, ...saved }: SavedCamera): CameraRecord {
-    const { audio = true, masks = [], onvif = null, subUrl = null, transport = 'tcp' } = saved
-    const record = { ...saved, audio, masks: readMasks(masks), onvif, subUrl, transport } as const
+    const { audio = true, masks = [], onvif = null, subUrl = null, transport = 'tcp', talkback = null } = saved
+    const record = { ...saved, audio, masks: readMasks(masks), onvif, subUrl, transport, talkback } as const
     try {
       const password = sealedPassword === null ? null : seal.open(sealedPassword, boundTo(record))
       return { ...record, password }

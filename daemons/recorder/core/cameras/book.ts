@@ -1,6 +1,7 @@
 /** The cameras that were added: their records, and each one's life. */
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
+import type { Law } from '../../wire/g711.ts'
 import type { Mask } from '../../wire/mask.ts'
 import { type AccountRecord, maySee } from '../access/accounts.ts'
 import type { StreamPlace } from '../ports.ts'
@@ -26,6 +27,17 @@ export interface CameraRecord {
   readonly onvif: OnvifLink | null
   /** What nobody may see of its pictures. */
   readonly masks: readonly Mask[]
+  /** Whether it can be spoken through, as it said; null: nobody has asked it. */
+  readonly talkback: Talkback | null
+}
+
+/** Whether a camera can be spoken through, as it said itself. */
+export interface Talkback {
+  readonly probedAt: number
+  /** What it takes; null: it cannot. */
+  readonly codec: Law | null
+  /** Why it cannot; null if it can. */
+  readonly reason: string | null
 }
 
 /** Over the connection, or each on its own. */
@@ -51,6 +63,7 @@ export interface CameraWish {
 export interface CameraChange extends Partial<Omit<CameraWish, 'onvif'>> {
   enabled?: boolean
   masks?: readonly Mask[]
+  talkback?: Talkback
 }
 
 interface BookParts {
@@ -181,7 +194,8 @@ function checkedPlace(wish: PlaceWish, checkHost: BookParts['checkHost']): Place
 function newRecord(id: string, wish: CameraWish, checkHost: BookParts['checkHost']): CameraRecord {
   const { password = null, subUrl, url, username = null } = checkedPlace(wish, checkHost)
   const { audio = true, name, onvif = null, transport = 'tcp' } = wish
-  return { id, name, enabled: true, audio, onvif, transport, masks: [], url, subUrl, username, password }
+  const known = { id, name, enabled: true, audio, onvif, transport, masks: [], talkback: null }
+  return { ...known, url, subUrl, username, password }
 }
 
 /** The record after a change. @throws Fault, as `checkedPlace` */
@@ -202,8 +216,8 @@ function recordWith(
   const place = checkedPlace(wanted, checkHost)
   const { username: user, password: secret, ...addresses } = place
   const isSameHost = hostOf(place.url) === hostOf(record.url)
-  const onvif = isSameHost ? record.onvif : null
-  return { ...changed, ...addresses, username: user ?? null, password: secret ?? null, onvif }
+  const ofDevice = isSameHost ? {} : { onvif: null, talkback: null }
+  return { ...changed, ...addresses, username: user ?? null, password: secret ?? null, ...ofDevice }
 }
 
 /** Whether nothing changed for which a camera has to be asked anew. */

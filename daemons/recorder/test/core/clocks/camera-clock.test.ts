@@ -30,6 +30,7 @@ async function stage(t: Test, wish: Partial<PeerTraits> = {}, own: string | unde
       audio: false,
       transport: 'tcp',
       masks: [],
+      talkback: null,
       url: 'rtsp://127.0.8.1/',
       subUrl: null,
     },
