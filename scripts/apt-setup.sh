@@ -23,7 +23,7 @@ packages_of() {
       packages_of build
       echo gstreamer1.0-tools curl openssl socat nginx mbpoll libmodbus-dev chromium-headless-shell fonts-dejavu-core python3-serial ser2net \
         linuxptp tshark ffmpeg g++-aarch64-linux-gnu qemu-user-static libc6-arm64-cross usbip shellcheck iproute2 \
-        gstreamer1.0-libav gstreamer1.0-plugins-ugly python3-zeroconf python3-aiosmtpd mosquitto knxd knxd-tools python3-gi gir1.2-gst-rtsp-server-1.0 makeself postgresql \
+        gstreamer1.0-libav gstreamer1.0-plugins-ugly python3-zeroconf python3-aiosmtpd mosquitto espeak-ng knxd knxd-tools python3-gi gir1.2-gst-rtsp-server-1.0 makeself postgresql \
         fdisk dosfstools mtools u-boot-tools
       ;;
     bench) echo g++ nginx socat ser2net gstreamer1.0-tools gstreamer1.0-plugins-good gstreamer1.0-plugins-bad tshark python3 ffmpeg ;;

@@ -148,6 +148,7 @@ Priority: optional
 Installed-Size: $(du -sk "$tree" | cut -f 1)
 Depends: plantroom-runtime (= $node_version), libc6 (>= 2.36), libstdc++6, init-system-helpers (>= 1.51), udev, mount
 Recommends: systemd, dbus, polkitd, iproute2, gstreamer1.0-plugins-base, gstreamer1.0-plugins-good, gstreamer1.0-libav, gstreamer1.0-plugins-ugly, libasound2t64 | libasound2, linuxptp
+Suggests: espeak-ng
 Description: daemons behind a building
  Drives the serial field buses of a plant room and offers them over HTTP,
  webhooks and WebSocket, with a page for people; is the network board, which

@@ -37,6 +37,7 @@ import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { type Clocks, clocksOf } from './assemble/clocks.ts'
 import { discoveryOf, openerOf } from './assemble/discovery.ts'
 import { footageOf, keepMsOf, storageOf } from './assemble/footage.ts'
+import { detectionsOf, planMoves, ruleMoves, ruleTalker } from './assemble/joins.ts'
 import { licenceOf } from './assemble/licence.ts'
 import { mqttOf } from './assemble/mqtt.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
@@ -44,6 +45,7 @@ import { openPlans, type Plans, planRoutesOf } from './assemble/plans.ts'
 import { type PtzHouse, ptzOf } from './assemble/ptz.ts'
 import { createReacting, type Reacting } from './assemble/reacting.ts'
 import { createSeeing, type Seeing } from './assemble/sight.ts'
+import { type Talking, talkOf } from './assemble/talk.ts'
 import { createWatching, type Watching } from './assemble/watching.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
@@ -54,10 +56,12 @@ import type { Cut } from './core/footage/footage.ts'
 import type { Licence } from './core/licence/licence.ts'
 import type { Mqtt } from './core/mqtt/mqtt.ts'
 import { pictureAt } from './core/pictures/choice.ts'
+import { createPlanAiming, type PlanAiming } from './core/plans/aiming.ts'
 import type { KeptFile, StreamOpener } from './core/ports.ts'
 import { createStream, type StreamLimits } from './core/recording/stream.ts'
 import { createStreamMemory, type StreamMemory } from './core/recording/stream-memory.ts'
 import { createWall } from './core/recording/timeline.ts'
+import type { EventListener } from './core/sight/events.ts'
 import type { Site } from './core/site.ts'
 import { createStorage } from './core/storage/storage.ts'
 import type { StorageBook } from './core/storage/storage-book.ts'
@@ -91,6 +95,8 @@ interface House {
   plans: Plans
   ptz: PtzHouse
   seeing: Seeing
+  talking: Talking
+  aiming: PlanAiming
   authority: LateAuthority
   /** Undefined on a recorder that is not licensed. */
   licence: Licence | undefined
@@ -128,6 +134,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   if (licence) parts.add({ name: 'licence', start: () => licence.start(), stop: () => licence.stop() })
   parts.add({ name: 'mqtt', start: () => mqtt.start(), stop: () => mqtt.stop(), stopDeadlineMs: 10_000 })
   parts.add(house.reacting.part)
+  parts.add({ name: 'talk', start: () => {}, stop: () => house.talking.talk.close() })
   parts.add(house.pictures.part)
   parts.add(house.ptz.part)
   parts.add(house.watching.part)
@@ -222,27 +229,43 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
   })
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
   const keeper = createStorage({ book: storage, footage })
+  const seen = new Set<EventListener>()
+  const alerted = new Set<(alert: object) => void>()
+  const aiming = createPlanAiming({ plans: parts.plans.plans, moves: planMoves(() => ptz) })
   const reacting = await createReacting(context, {
-    ...{
-      ...records,
-      feed: watching.feed,
-      writes: clocks.writes,
-      cameras: () => cameras,
-      zone: () => clocks.zone.name(),
-    },
+    ...{ ...records, feed: watching.feed, writes: clocks.writes },
+    ...{ cameras: () => cameras, zone: () => clocks.zone.name() },
     hasAccount: (id) => people.list.all().some((one) => one.id === id),
     preserve: (wish) => keeper.preserve(wish, false),
+    detections: detectionsOf((listener) => seen.add(listener)),
+    moves: ruleMoves({ cameras: () => cameras, plans: parts.plans.plans, aiming: () => aiming, ptz: () => ptz }),
+    talker: ruleTalker(
+      () => cameras,
+      () => talking,
+    ),
+    onAlert(alert) {
+      for (const listener of alerted) listener(alert)
+    },
   })
   const onCameras = () => seeing.camerasChanged()
   const cameras: CameraBook = await camerasOf(context, { ...parts, ledger, licence, reacting, onCameras })
   const keepMs = (camera: string) => keepMsOf(storage, camera)
   const seeing: Seeing = await createSeeing(context, { ledger, wall, watching, cameras, footage, keepMs })
-  const mqtt = await mqttOf(context, { cameras, ledger, licence, site, sources: { onCamera: watching.onCamera } })
-  const ptz = await ptzOf(context, {
+  const ptz: PtzHouse = await ptzOf(context, {
     ...{ ledger, cameras, writes: clocks.writes, decoder: parts.pictures.decoder, newest: watching.newest },
     ...{ tell: watching.tell, zone: () => clocks.zone.name() },
   })
-  return { cameras, clocks, licence, mqtt, ptz, reacting, seeing }
+  const talking: Talking = await talkOf(context, cameras)
+  for (const listener of seen) seeing.onEvent(listener)
+  seeing.onSighting((sighting) => ptz.follows.sighted(sighting))
+  const { onEvent, onSighting } = seeing
+  const onAlert = (listener: (alert: object) => void) => {
+    alerted.add(listener)
+    return () => void alerted.delete(listener)
+  }
+  const sources = { onCamera: watching.onCamera, onEvent, onSighting, onAlert }
+  const mqtt = await mqttOf(context, { cameras, ledger, licence, site, sources })
+  return { aiming, cameras, clocks, licence, mqtt, ptz, reacting, seeing, talking }
 }
 
 /** Bounds of streams that are recorded. */
@@ -321,13 +344,17 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
   })
 }
 
+function sessionsOf({ clock, config }: Context) {
+  const life = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
+  return createTokenStore<SessionHolder>(life)
+}
+
 function serverOf(context: Context, house: House, records: Records): HttpServer {
   const { clock, config, log, version } = context
   const { authority, cameras, footage, people, pictures, site, wall } = house
   const { plans } = house.plans
   const { journal, ledger, recorder, refusals } = records
-  const life = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
-  const sessions = createTokenStore<SessionHolder>(life)
+  const sessions = sessionsOf(context)
   const callers = createCallers({ clock, accounts: people.list, sessions, tokens: people.tokens, digest })
   const seesAll = (caller: Caller | undefined) => callers.accountOf(caller).cameras === 'all'
   const { masked_streams: maskedStreams, streams, total_streams: totalStreams } = config.playback
@@ -361,7 +388,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...ledgerRoutes({ ledger, recorder, clock, shows: seesAll }).map(withoutTicket),
       ...cameraRoutes({ ...{ callers, cameras, plans, recorder }, hide: (camera) => house.watching.hide(camera) }),
       ...discoveryRoutes({ callers, discovery: house.discovery, plans, recorder }),
-      ...planRoutesOf(context, { callers, cameras, plans: house.plans, recorder, writes: house.clocks.writes }),
+      ...planRoutesOf(context, { callers, cameras, plans: house.plans, recorder, aiming: house.aiming }),
       ...clockRoutes({ callers, cameras, recorder, ...house.clocks }),
       ...mqttRoutes({ clock, recorder, mqtt: house.mqtt }),
       ...licenceRoutes({ callers, recorder, licence: house.licence, cameras: () => cameras.list().length }),
@@ -378,6 +405,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
         readMs: config.storage.stuck_ms,
       }),
       ...house.reacting.routes(callers),
+      ...house.talking.routes({ callers, plans, recorder }),
       house.watching.route(callers),
       ...house.seeing.routes({
         ...{ callers, recorder, decoder: pictures.decoder, newest: house.watching.newest },

@@ -11,6 +11,7 @@ import { plans } from './core/plans/keys.ts'
 import { ptz } from './core/ptz/keys.ts'
 import { cameraEvents, outputs, rules } from './core/rules/keys.ts'
 import { detector, events } from './core/sight/keys.ts'
+import { talk } from './core/talk/keys.ts'
 
 /** The recorder's default TCP port. */
 export const DEFAULT_PORT = 3133
@@ -462,6 +463,7 @@ export const config = Type.Object(
     ptz,
     detector,
     events,
+    talk,
     users,
     license,
     // A camera has its state and three entities: 128 of them find room.

@@ -77,7 +77,12 @@ export const cameraAnswer = object({
   outputsProbedAt: orNull(instant),
   outputsNotes: orNull(Type.String({ description: 'what could not be done' })),
   vendorAccount: Type.Boolean({ description: "whether a password of its vendor's app is saved" }),
-  talkback: object({ supported: yesNo, codec: Type.Null(), probedAt: Type.Null(), reason: text }),
+  talkback: object({
+    supported: yesNo,
+    codec: orNull(Type.Enum(['PCMU', 'PCMA'])),
+    probedAt: orNull(instant),
+    reason: orNull(Type.String({ description: 'why it cannot be spoken through; null if it can' })),
+  }),
   planPlacement: orNull(planPlacement),
 })
 
@@ -86,10 +91,7 @@ const NOT_ASKED = {
   ...{ mode: 'record', vendorAccount: false },
 }
 
-const NO_TALK = {
-  ...{ supported: false, codec: null, probedAt: null },
-  reason: 'It was added by the address of its stream alone.',
-}
+const NEVER_ASKED = { codec: null, probedAt: null, reason: 'Nobody has asked the camera yet.' }
 
 /** @param account who asks: some cameras want their password in the address, which is not for everybody */
 export function cameraAnswerOf(
@@ -97,7 +99,7 @@ export function cameraAnswerOf(
   { role }: AccountRecord,
   plans: Pick<SitePlans, 'placementOf'>,
 ) {
-  const { audio, cameraEvents, enabled, id, masks, name, onvif, outputs, subUrl, transport } = record
+  const { audio, cameraEvents, enabled, id, masks, name, onvif, outputs, subUrl, talkback, transport } = record
   const facts = camera.stream.facts()
   const recordProfile = facts
     ? {
@@ -106,13 +108,13 @@ export function cameraAnswerOf(
       }
     : null
   const sub = role === 'administrator' ? { sub_url: subUrl, masks } : {}
-  const talkback = onvif ? { ...NO_TALK, reason: 'Nobody has asked the camera yet.' } : NO_TALK
   return {
     ...{ id, name, enabled, onvif: onvif !== null, recordProfile, health: camera.health(), audio, transport },
     ...{ masked: isMasked(record), cameraEvents, cameraEventsStatus: camera.eventsStatus() },
     outputs: outputs?.list.map((one) => ({ ...one })) ?? [],
     ...{ outputsProbedAt: outputs?.probedAt ?? null, outputsNotes: outputs?.notes ?? null },
-    ...{ ...sub, ...NOT_ASKED, talkback, planPlacement: planPlacementOf(plans, id) },
+    ...{ ...sub, ...NOT_ASKED, planPlacement: planPlacementOf(plans, id) },
+    talkback: { supported: talkback !== null && talkback.codec !== null, ...(talkback ?? NEVER_ASKED) },
   }
 }
 

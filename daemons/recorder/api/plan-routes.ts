@@ -361,7 +361,8 @@ function aimRoutes({ aiming, callers, cameras }: PlanRouteParts): Route[] {
         const { record } = cameras.require(ask.params.id, account)
         requireOperator(account)
         const { x, y, zoom = null } = ask.body
-        return aiming.aim(record, { point: [x, y], zoom }, ask.caller?.name ?? account.username)
+        const by = { kind: 'person', name: ask.caller?.name ?? account.username } as const
+        return aiming.aim(record, { point: [x, y], zoom }, by)
       },
     }),
   ]

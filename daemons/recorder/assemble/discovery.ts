@@ -24,7 +24,8 @@ export function openerOf({ clock, config: { cameras }, version }: Context): Stre
   })
 }
 
-function userAgentOf(version: string): string {
+/** How the recorder names itself to cameras. */
+export function userAgentOf(version: string): string {
   return `Plantroom/${version}`
 }
 

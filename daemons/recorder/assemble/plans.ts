@@ -9,8 +9,7 @@ import type { Callers } from '../api/callers.ts'
 import { planRoutes } from '../api/plan-routes.ts'
 import type { RecorderConfig } from '../config.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
-import type { Writes } from '../core/clocks/writes.ts'
-import { createPlanAiming, type Moves } from '../core/plans/aiming.ts'
+import type { PlanAiming } from '../core/plans/aiming.ts'
 import { createSitePlans, type PlanChange, type SitePlans } from '../core/plans/site-plans.ts'
 import { openPlanFile } from '../io/plan-files.ts'
 import { newId } from '../io/state-files.ts'
@@ -62,21 +61,13 @@ interface PlanParts {
   cameras: CameraBook
   plans: Plans
   recorder: Recorder
-  writes: Writes
+  aiming: PlanAiming
 }
 
 export function planRoutesOf(
   context: Context,
-  { callers, cameras, plans: { pictures, plans }, recorder, writes }: PlanParts,
+  { aiming, callers, cameras, plans: { pictures, plans }, recorder }: PlanParts,
 ): Route[] {
   const { image_bytes: imageBytes, upload_ms: uploadMs } = context.config.plans
-  const aiming = createPlanAiming({ plans, writes, moves: noMoves })
   return planRoutes({ callers, cameras, plans, aiming, pictures, recorder, limits: { imageBytes, uploadMs } })
 }
-
-const cannotMove = async () => {
-  throw new Fault('no_ptz_geometry', 'This recorder turns no cameras.')
-}
-
-/** No camera is turned. */
-const noMoves: Moves = { geometry: () => undefined, position: cannotMove, goTo: cannotMove }

@@ -36,6 +36,8 @@ export interface RulingWorld {
   detections?: DetectionSource
   moves?: Moves
   talker?: Talker
+  /** Hears of each alert, as one account that sees everything. */
+  onAlert?(alert: object): void
 }
 
 interface RulingParts extends RulingWorld {
@@ -75,6 +77,7 @@ export async function rulingOf(
     }),
     keep: (alert) => happened.putAlert(alert),
     onAlert(alert) {
+      parts.onAlert?.(alertAnswerOf(alert, { accountId: '', sees: () => true, nameOf }))
       feed.happened((account) => {
         if (!isShown(alert, account)) return undefined
         const sees = (camera: string) => maySee(account, camera)

@@ -19,6 +19,7 @@ import { createSight, type LookDecoder, type Sight } from '../core/sight/sight.t
 import { createSightBook, type SightBook } from '../core/sight/sight-book.ts'
 import { createDetectorProcess } from '../io/detector-process.ts'
 import { openEventStore } from '../io/event-store.ts'
+import { eyesCommand } from '../io/eyes-command.ts'
 import type { Footage } from '../io/footage-store.ts'
 import { createDecoderProcess } from '../io/picture-decoder.ts'
 import { openSightChoice } from '../io/sight-file.ts'
@@ -71,7 +72,7 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
   const decoder = decoderOf(context, parts.ledger)
   const sight = sightOf(context, parts, { events, decoder })
   const { choice, save } = await openSightChoice(stateFolder, log)
-  const hasExternal = context.config.detector.command.length > 0
+  const hasExternal = commandOf(context).length > 0
   const book = createSightBook({ choice, save, hasExternal, onChange: () => chosen.apply() })
   const chosen = choosing(context, parts, { book, sight })
   let sweeping: Timer | undefined
@@ -196,10 +197,16 @@ function tellLedger(ledger: Ledger, about: { what: string; where: string }, faul
   else ledger.raise({ ...about, severity: 'warning', sentence: fault.message })
 }
 
-function externalOf({ clock, config, log }: Context, ledger: Ledger): Detector {
-  const { answer_ms: answerMs, command, process_bytes: processBytes, start_ms: startMs } = config.detector
+/** Of the settings, else of the package of a detector, where it is installed. */
+function commandOf({ config }: Context): readonly string[] {
+  return config.detector.command.length > 0 ? config.detector.command : (eyesCommand() ?? [])
+}
+
+function externalOf(context: Context, ledger: Ledger): Detector {
+  const { clock, config, log } = context
+  const { answer_ms: answerMs, process_bytes: processBytes, start_ms: startMs } = config.detector
   return createDetectorProcess({
-    ...{ clock, log, command, limits: { startMs, answerMs, processBytes } },
+    ...{ clock, log, command: commandOf(context), limits: { startMs, answerMs, processBytes } },
     onFault: (fault) => tellLedger(ledger, { what: 'detector_failed', where: 'detector' }, fault),
   })
 }

@@ -61,13 +61,19 @@ export interface Watching {
   part: Part
 }
 
+/** Tells something of a camera to who may see it. */
+function tellOfCamera(feed: StatusFeed<AccountRecord>, cameraId: string, { type, ...message }: FeedNews): void {
+  const told = { type, cameraId, ...message }
+  feed.happened((account) => (maySee(account, cameraId) ? told : undefined))
+}
+
 export function createWatching(context: AssembleContext<RecorderConfig>, parts: WatchingParts): Watching {
   const { clock, config } = context
   const { cameras, memory, opener, plans, wall } = parts
   const bounds = config.live
   // Nothing of it is kept, so no sound waits for a fragment.
   const own = { groupBytes: bounds.group_bytes, pictureBytes: bounds.group_bytes, soundBytes: 0 }
-  const limits: StreamLimits = { ...parts.limits, ...own }
+  const limits = { ...parts.limits, ...own }
 
   const play: PlaySub = (place, tap, signal) => {
     const stream = createStream({ camera: '', clock, wall, store: undefined, tap, memory, limits, onPicture() {} })
@@ -104,10 +110,7 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
     },
     tellAll: (news) => feed.tell(news, () => true),
     feed,
-    tell(cameraId, { type, ...message }) {
-      const told = { type, cameraId, ...message }
-      feed.happened((account) => (maySee(account, cameraId) ? told : undefined))
-    },
+    tell: (cameraId, news) => tellOfCamera(feed, cameraId, news),
     camerasAre(records) {
       live.keep(records.map((record) => ({ id: record.id, sub: subPlaceOf(record) })))
       changed()

@@ -61,6 +61,7 @@ const TASKS: MemoryPlan['tasks'] = {
   'the process that decodes for the detector': DECODER_TASKS,
   'the external detector': DETECTOR_TASKS,
   'the thread of events': 1,
+  'the program that reads a text aloud': 1,
 }
 
 export function memoryPlan(): MemoryPlan {
@@ -126,6 +127,7 @@ export function memoryPlan(): MemoryPlan {
       ...reactingRows(),
       ptzRow(),
       timeServerRow(),
+      ...talkRows(),
       {
         ...{
           what: 'sound that waits for its pictures',
@@ -141,11 +143,7 @@ export function memoryPlan(): MemoryPlan {
         each: (setting) => 2 * PIECE_BYTES + (2 * groupBytes(setting)) / HEAD_PART,
         shownBy: 'daemons/recorder/test/io/footage-reader.test.ts',
       },
-      ...liveRows(),
-      ...pictureRows(),
-      ...planRows(),
-      ...mqttRows(),
-      ...sightRows(),
+      ...[...liveRows(), ...pictureRows(), ...planRows(), ...mqttRows(), ...sightRows()],
       {
         ...{ what: 'footage that waits for the disk', all: 'storage.queue_total_bytes' },
         shownBy: 'daemons/recorder/test/io/footage-store.test.ts',
@@ -260,6 +258,33 @@ function reactingRows(): MemoryRow[] {
       ...{ isHeap: true, shownBy: 'daemons/recorder/test/io/happened-store.test.ts' },
     },
     threadRow(HAPPENED_THREAD, HAPPENED_HEAP.old + HAPPENED_HEAP.young, 'kit/test/store/sqlite-writer.test.ts'),
+  ]
+}
+
+/** espeak-ng with one voice. @source measured: 13 MiB resident */
+const SPEECH_PROGRAM_BYTES = 24 * MIB
+
+/** What cameras say, as samples and as bytes of G.711; and a message that is being added, one at a time. */
+function talkRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'messages that cameras say', of: 'camera', many: 'talk.cameras' },
+      each: (setting) => 24_000 * setting('talk.message_s') + READER_BYTES + 2 * KERNEL_BYTES,
+      shownBy: 'daemons/recorder/test/core/talk/talk.test.ts',
+    },
+    {
+      // In pieces as it came, whole, and as samples; or a text that is read aloud, which is shorter.
+      ...{ what: 'a message that is added' },
+      all: (setting) =>
+        2 * Math.max(setting('talk.upload_bytes'), 44_100 * (setting('talk.message_s') + 2)) +
+        16_000 * setting('talk.message_s') +
+        SPEECH_PROGRAM_BYTES,
+      shownBy: 'daemons/recorder/test/core/talk/messages.test.ts',
+    },
+    {
+      ...{ what: 'saved messages', of: 'message', many: 'talk.messages', each: 8 * KIB, isHeap: true },
+      shownBy: 'daemons/recorder/test/core/talk/messages.test.ts',
+    },
   ]
 }
 

@@ -1,7 +1,5 @@
 /** Sessions with cameras: RTSP over TCP with the packets between its messages. */
-import { connect, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
-import { checkTargetHost, lookupSafely } from '#kit/net/target.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { Medium, StreamListener, StreamOpener, StreamPlace } from '../core/ports.ts'
@@ -9,19 +7,18 @@ import { readSenderReport } from '../wire/rtcp.ts'
 import {
   headerOf,
   isUdp,
-  type RtspMessage,
   RtspReader,
   readChannels,
   readServerPorts,
   readSession,
-  rtspText,
   type SessionLine,
 } from '../wire/rtsp.ts'
-import { controlUrl, parameterSetsOf, readSdp, type SdpMedia } from '../wire/sdp.ts'
+import { controlUrl, parameterSetsOf, type SdpMedia } from '../wire/sdp.ts'
 import { type SoundFormat, soundOf } from '../wire/sound.ts'
 import { videoCodecs } from '../wire/video-codecs.ts'
 import { type ByteBudget, createByteBudget } from './byte-budget.ts'
 import { openRtpPair, type RtpPair, SMALL_BUFFER_BYTES, type UdpLimits } from './rtp-sockets.ts'
+import { awaySentence, followMoves, MESSAGE_BOUNDS, otherTransport, RtspConnection } from './rtsp-connection.ts'
 import { createRtspLogin, type RtspLogin } from './rtsp-login.ts'
 
 /** Bounds of a session, by the names of their settings. */
@@ -42,98 +39,39 @@ interface SessionParts {
   userAgent: string
 }
 
-/** What any camera sent is read into, and handled before the next read: a buffer for each read would be made and thrown away. */
-const readBuffer = new Uint8Array(65_536)
-
-const HEAD_BYTES = 16_384
-const BODY_BYTES = 65_536
-/** Answers to a camera's own questions that it has not read. */
-const MOST_UNREAD_BYTES = 65_536
-
 /** Ticks of stamps of pictures, where a camera does not say. @source RFC 6184, 8.1; RFC 7798, 7.1 */
 const VIDEO_RATE = 90_000
 
 /** What a packet or a message counts beside its bytes: many that are empty would keep this process busy with nothing. */
 const ITEM_BYTES = 512
 
-/** A camera that sends on from one address to the next is left after so many. */
-const MOST_MOVES = 4
-
-/** RFC 2326, 11.3.14. */
-const UNSUPPORTED_TRANSPORT = 461
-
-/** RFC 2326, 7.1.1. */
-const OK = 200
-const MOVED: readonly number[] = [301, 302, 303, 305]
-
-/** RFC 2326, 3.2. */
-const DEFAULT_PORT = 554
-
 export function createStreamOpener(parts: SessionParts): StreamOpener {
   const hashed = new WeakSet<StreamPlace>()
   return {
     async play(place, listener, signal) {
-      let { url } = place
-      for (let moves = 0; !signal.aborted; moves++) {
+      return await followMoves(place.url, async (url) => {
+        if (signal.aborted) return undefined
         const login = createRtspLogin(place, hashed)
         const session = new Session({ ...place, url }, listener, { ...parts, login })
         const onAbort = () => session.end(undefined)
         signal.addEventListener('abort', onAbort, { once: true })
         const ending = await session.play()
         signal.removeEventListener('abort', onAbort)
-        if (!(ending instanceof Moved) || moves === MOST_MOVES) return ending
-        url = ending.url
-      }
-      return undefined
+        return ending
+      })
     },
   }
-}
-
-/** The camera has its stream at another address of the same host. */
-class Moved extends Fault {
-  readonly url: string
-
-  constructor(url: string) {
-    super('camera_unsupported', 'The camera sends from one address to the next. Add it by the address of its stream.')
-    this.url = url
-  }
-}
-
-/** @source RFC 2326, 11.3 and 12.25 @returns the fault to end with where it sends to another host */
-function movedFrom(url: string, message: RtspMessage): Fault {
-  const from = new URL(url)
-  const said = (headerOf(message, 'location') ?? '').trim()
-  const next = said !== '' && URL.canParse(said, url) ? new URL(said, url) : undefined
-  if (next?.protocol === 'rtsp:' && next.hostname.toLowerCase() === from.hostname.toLowerCase()) {
-    next.username = ''
-    next.password = ''
-    return new Moved(next.href)
-  }
-  const where = said.slice(0, 100) || 'nowhere'
-  return new Fault(
-    'camera_unsupported',
-    `The camera sends to ${where}, which is not its own host. If that is right, add it by that address.`,
-  )
-}
-
-/** A question that waits for its answer. */
-interface Pending {
-  sequence: number
-  answer: PromiseWithResolvers<RtspMessage>
-  timer: Timer
 }
 
 class Session {
   readonly #place: StreamPlace
   readonly #listener: StreamListener
-  readonly #parts: SessionParts & { login: RtspLogin }
+  readonly #parts: SessionParts
+  readonly #connection: RtspConnection
   readonly #over = Promise.withResolvers<Error | undefined>()
-  readonly #reader = new RtspReader({ headBytes: HEAD_BYTES, bodyBytes: BODY_BYTES })
+  readonly #reader = new RtspReader(MESSAGE_BOUNDS)
   readonly #timers: Timer[] = []
-  #socket: Socket | undefined
   #isOver = false
-  #pending: Pending | undefined
-  #sequence = 0
   /** What comes on which channel: packets of RTP, or reports. */
   readonly #pairs: RtpPair[] = []
   readonly #channels = new Map<number, { medium: Medium; isReport: boolean }>()
@@ -149,13 +87,19 @@ class Session {
     this.#place = place
     this.#listener = listener
     this.#parts = parts
-    const { clock, limits } = parts
+    const { clock, limits, login, userAgent } = parts
+    this.#connection = new RtspConnection({
+      ...{ clock, login, userAgent, url: place.url, answerMs: limits.answerMs },
+      ...{ hasUser: place.username !== undefined, isUdp: place.isUdp === true },
+      onBytes: (bytes) => this.#take(bytes),
+      onClosed: (fault) => this.end(fault),
+    })
     this.#budget = createByteBudget(limits.bytesPerS, clock.monotonicMs(), (fault) => listener.onFlood?.(fault))
   }
 
   /** @returns what it ended with; undefined if it was ended from here */
   async play(): Promise<Error | undefined> {
-    this.#setUp().catch((error: unknown) => this.end(faultOf(error, 'camera_unreachable', sentenceOf(error))))
+    this.#setUp().catch((error: unknown) => this.end(faultOf(error, 'camera_unreachable', awaySentence(error))))
     return await this.#over.promise
   }
 
@@ -167,25 +111,17 @@ class Session {
     this.#rest?.cancel()
     for (const timer of this.#timers) timer.cancel()
     for (const pair of this.#pairs) pair.close()
-    this.#pending?.timer.cancel()
-    this.#pending?.answer.reject(fault ?? new Fault('camera_ended', 'The session was ended.'))
-    if (this.#session && this.#socket?.writable) {
-      this.#socket.write(this.#request('TEARDOWN', this.#base, { session: this.#session.id }))
-    }
-    this.#socket?.destroySoon()
+    if (this.#session) this.#connection.tell('TEARDOWN', this.#base, { session: this.#session.id })
+    this.#connection.end(fault ?? new Fault('camera_ended', 'The session was ended.'))
     this.#over.resolve(fault)
   }
 
   async #setUp(): Promise<void> {
     const { clock, limits } = this.#parts
-    await this.#connect()
-    const { url } = this.#place
-    const described = await this.#ask('DESCRIBE', url, { accept: 'application/sdp' })
-    if (described.status !== OK) throw movedFrom(url, described)
-    const base = headerOf(described, 'content-base') ?? headerOf(described, 'content-location') ?? url
-    const description = readSdp(new TextDecoder('latin1').decode(described.body))
+    await this.#connection.connect()
+    const description = await this.#connection.describe({})
     const { codec, video } = videoOf(description.media)
-    this.#base = controlUrl(base, description.control)
+    this.#base = description.base
     await this.#prepare('pictures', video)
     const sound = this.#place.isHeard ? await this.#prepareSound(description.media) : undefined
     const { payloadType, clockRate } = video
@@ -194,7 +130,7 @@ class Session {
     })
     this.#lastPacketMs = clock.monotonicMs()
     const session = this.#session ?? { id: '', timeoutS: 60 }
-    await this.#ask('PLAY', this.#base, { session: session.id, range: 'npt=0.000-' })
+    await this.#connection.ask('PLAY', this.#base, { session: session.id, range: 'npt=0.000-' })
     this.#timers.push(
       // Twice within its time, since one may get lost in a camera that is busy.
       clock.every((session.timeoutS * 1000) / 2, () => this.#keepAlive()),
@@ -219,7 +155,7 @@ class Session {
       ? `RTP/AVP;unicast;client_port=${pair.port}-${pair.port + 1}`
       : `RTP/AVP/TCP;unicast;interleaved=${first}-${first + 1}`
     const headers = { transport, ...(this.#session && { session: this.#session.id }) }
-    const set = await this.#ask('SETUP', controlUrl(this.#base, control), headers)
+    const set = await this.#connection.ask('SETUP', controlUrl(this.#base, control), headers)
     const agreed = headerOf(set, 'transport')
     const channels = readChannels(agreed)
     const session = readSession(headerOf(set, 'session'))
@@ -234,7 +170,7 @@ class Session {
   async #openPair(medium: Medium, clockRate: number): Promise<RtpPair> {
     const { clock, limits } = this.#parts
     const pair = await openRtpPair({
-      ...{ clock, from: this.#socket?.remoteAddress ?? '', ticksPerS: clockRate || VIDEO_RATE },
+      ...{ clock, from: this.#connection.remoteAddress, ticksPerS: clockRate || VIDEO_RATE },
       limits: medium === 'sound' ? { ...limits.udp, bufferBytes: SMALL_BUFFER_BYTES } : limits.udp,
       onPacket: (bytes) => this.#datagram(medium, bytes),
       onReport: (report) => this.#listener.onReport(report, medium),
@@ -259,42 +195,14 @@ class Session {
     return undefined
   }
 
-  async #connect(): Promise<void> {
-    const { clock, limits } = this.#parts
-    const { host, port } = addressOf(this.#place.url)
-    const { promise, reject, resolve } = Promise.withResolvers<void>()
-    const timer = clock.after(limits.answerMs, () =>
-      reject(away(`does not answer within ${durationText(limits.answerMs)}`)),
-    )
-    checkTargetHost(host)
-    const onread = { buffer: readBuffer, callback: (length: number) => this.#take(readBuffer.subarray(0, length)) }
-    const socket = connect({ host, port, noDelay: true, lookup: lookupSafely, onread })
-    this.#socket = socket
-    socket.once('connect', resolve)
-    socket.once('error', (error) => {
-      reject(error)
-      this.end(new Fault('camera_unreachable', sentenceOf(error), { cause: error }))
-    })
-    socket.once('close', () => {
-      reject(away('closed the connection'))
-      this.end(new Fault('camera_ended', 'The camera closed the connection. It is connected again.'))
-    })
-    try {
-      await promise
-    } finally {
-      timer.cancel()
-    }
-  }
-
-  /** @returns true, which has the next bytes read */
-  #take(chunk: Uint8Array): true {
-    if (this.#isOver) return true
+  #take(chunk: Uint8Array): void {
+    if (this.#isOver) return
     const nowMs = this.#parts.clock.monotonicMs()
     if (!this.#rest) this.#budget.passTo(nowMs)
     try {
       for (const item of this.#reader.read(chunk)) {
         this.#budget.spend(ITEM_BYTES)
-        if (item.kind === 'message') this.#answered(item)
+        if (item.kind === 'message') this.#connection.heard(item)
         else this.#packet(this.#channels.get(item.channel), item.bytes, nowMs)
       }
     } catch (error) {
@@ -302,16 +210,15 @@ class Session {
     }
     this.#budget.spend(chunk.length)
     if (this.#budget.isSpent()) this.#waitForNextSecond(nowMs)
-    return true
   }
 
   #waitForNextSecond(nowMs: number): void {
     const { clock } = this.#parts
-    this.#socket?.pause()
+    this.#connection.pause()
     this.#rest ??= clock.after(this.#budget.restMs(nowMs), () => {
       this.#rest = undefined
       this.#budget.goOn(clock.monotonicMs())
-      this.#socket?.resume()
+      this.#connection.resume()
     })
   }
 
@@ -354,82 +261,13 @@ class Session {
 
   /** Cameras differ in which of the two they know; those without GET_PARAMETER answer 501, which keeps alive as well. */
   #keepAlive(): void {
-    if (this.#pending || !this.#session) return
-    this.#ask('GET_PARAMETER', this.#base, { session: this.#session.id }).catch((error: unknown) => {
+    if (this.#connection.isAsking || !this.#session) return
+    this.#connection.ask('GET_PARAMETER', this.#base, { session: this.#session.id }).catch((error: unknown) => {
       // A refusal is an answer too.
       if (!(error instanceof Fault) || error.code !== 'camera_unsupported')
         this.end(faultOf(error, 'camera_ended', 'The camera does not answer any more.'))
     })
   }
-
-  /** A reply, or a question of the camera's own, which is answered so that it does not wait. */
-  #answered(message: RtspMessage): void {
-    if (message.status === undefined) {
-      // A camera that asks and never reads would have its answers kept here for good.
-      if ((this.#socket?.writableLength ?? 0) > MOST_UNREAD_BYTES)
-        throw new Fault('rtsp_broken', 'The camera asks questions and does not read the answers.')
-      const cseq = headerOf(message, 'cseq') ?? '0'
-      const first = message.word === 'OPTIONS' ? 'RTSP/1.0 200 OK' : 'RTSP/1.0 501 Not Implemented'
-      this.#socket?.write(rtspText({ first, headers: { CSeq: cseq } }))
-      return
-    }
-    const said = headerOf(message, 'cseq')
-    const pending = this.#pending
-    // Some leave the number out; one that belongs to nothing is a late answer.
-    if (!pending || (said !== undefined && Number(said) !== pending.sequence)) return
-    this.#pending = undefined
-    pending.timer.cancel()
-    pending.answer.resolve(message)
-  }
-
-  /** @throws Fault for anything but success, and for DESCRIBE another address */
-  async #ask(method: string, url: string, headers: Record<string, string>): Promise<RtspMessage> {
-    let message = await this.#exchange(method, url, headers)
-    const { login } = this.#parts
-    if (message.status === 401 && login.challenged(message.headers.get('www-authenticate') ?? []))
-      message = await this.#exchange(method, url, headers)
-    if (message.status === OK) login.taken()
-    if (message.status === OK || (method === 'DESCRIBE' && MOVED.includes(message.status ?? 0))) return message
-    if (message.status === UNSUPPORTED_TRANSPORT) throw otherTransport(this.#place.isUdp === true)
-    throw refusal(method, message, this.#place.username !== undefined)
-  }
-
-  async #exchange(method: string, url: string, headers: Record<string, string>): Promise<RtspMessage> {
-    const { clock, limits } = this.#parts
-    const answer = Promise.withResolvers<RtspMessage>()
-    const text = this.#request(method, url, headers)
-    const timer = clock.after(limits.answerMs, () =>
-      answer.reject(away(`does not answer ${method} within ${durationText(limits.answerMs)}`)),
-    )
-    this.#pending = { sequence: this.#sequence, answer, timer }
-    this.#socket?.write(text)
-    try {
-      return await answer.promise
-    } finally {
-      timer.cancel()
-      if (this.#pending?.answer === answer) this.#pending = undefined
-    }
-  }
-
-  #request(method: string, url: string, headers: Record<string, string>): string {
-    const { login, userAgent } = this.#parts
-    const signed = login.header(method, url)
-    this.#sequence++
-    const own = { CSeq: this.#sequence, 'User-Agent': userAgent, ...(signed && { Authorization: signed }) }
-    return rtspText({ first: `${method} ${url} RTSP/1.0`, headers: { ...own, ...spelled(headers) } })
-  }
-}
-
-/** As the standard spells the names: some cameras compare them letter by letter. */
-function spelled(headers: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.replace(/^./, (a) => a.toUpperCase()), value]),
-  )
-}
-
-function addressOf(url: string): { host: string; port: number } {
-  const { hostname, port } = new URL(url)
-  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? DEFAULT_PORT : Number(port) }
 }
 
 function videoOf(media: readonly SdpMedia[]) {
@@ -452,30 +290,4 @@ function checkOrder(video: SdpMedia): SdpMedia {
       'The camera interleaves the parts of its pictures, which is not understood. Set another mode of packets in it.',
     )
   return video
-}
-
-function otherTransport(wantsUdp: boolean): Fault {
-  const seen = wantsUdp
-    ? 'does not send over UDP. Set its transport to tcp.'
-    : 'does not send over TCP. Switch RTSP over TCP on in its settings, or set its transport to udp.'
-  return new Fault('camera_unsupported', `The camera ${seen}`)
-}
-
-function refusal(method: string, { status, word }: RtspMessage, hasUser: boolean): Fault {
-  const answer = `${status} ${word.slice(0, 60)}`.trim()
-  if (status === 401 || status === 403) {
-    const what = hasUser ? 'does not take this user name and password' : 'asks for a user name and password'
-    return new Fault('camera_refused', `The camera ${what} (${answer}).`)
-  }
-  if (status === 404) return new Fault('camera_unsupported', `The camera has no stream at this address (${answer}).`)
-  return new Fault('camera_unsupported', `The camera answered ${method} with ${answer}.`)
-}
-
-function away(seen: string): Fault {
-  return new Fault('camera_unreachable', `The camera ${seen}.`)
-}
-
-function sentenceOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException
-  return `The camera cannot be reached: ${code ?? message}.`
 }

@@ -78,6 +78,19 @@ const camerasFile = Type.Object(
           masks: Type.Optional(maskList),
           cameraEvents: Type.Optional(Type.Boolean()),
           outputs: Type.Optional(Type.Union([foundOutputs, Type.Null()])),
+          talkback: Type.Optional(
+            Type.Union([
+              Type.Object(
+                {
+                  probedAt: Type.Integer(),
+                  codec: Type.Union([Type.Enum(['PCMU', 'PCMA']), Type.Null()]),
+                  reason: textOrNull,
+                },
+                strict,
+              ),
+              Type.Null(),
+            ]),
+          ),
         },
         strict,
       ),
@@ -100,8 +113,8 @@ export async function openCameras(folder: string, log: Log) {
 
   function opened({ sealedPassword, ...saved }: SavedCamera): CameraRecord {
     const { audio = true, masks = [], onvif = null, subUrl = null, transport = 'tcp' } = saved
-    const { cameraEvents = false, outputs = null } = saved
-    const own = { audio, masks: readMasks(masks), onvif, subUrl, transport, cameraEvents, outputs }
+    const { cameraEvents = false, outputs = null, talkback = null } = saved
+    const own = { audio, masks: readMasks(masks), onvif, subUrl, transport, cameraEvents, outputs, talkback }
     const record = { ...saved, ...own }
     try {
       const password = sealedPassword === null ? null : seal.open(sealedPassword, boundTo(record))

@@ -48,12 +48,20 @@ interface User {
  * @param pay GStreamer's payloader of each track of the file
  * @returns the address of its stream
  */
-export async function startCamera(t: Owner, file: string, user?: User, pay: readonly string[] = [H264]) {
+export function startCamera(t: Owner, file: string, user?: User, pay: readonly string[] = [H264]) {
   const who = user ? ['--user', user.username, user.password] : []
+  return serve(t, [file, ...pay.flatMap((element) => ['--pay', element]), ...who])
+}
+
+/** One that has a loudspeaker. @param heard file for the samples that it is sent, 16 bits each */
+export function startSpeakingCamera(t: Owner, file: string, user: User, heard: string) {
+  return serve(t, [file, '--pay', H264, '--user', user.username, user.password, '--loudspeaker', heard])
+}
+
+async function serve(t: Owner, words: readonly string[]) {
   // Debian's own, which has the bindings of GStreamer.
   const server = join(import.meta.dirname, 'peer/rtsp-server.py')
-  const tracks = pay.flatMap((element) => ['--pay', element])
-  const child = spawn('/usr/bin/python3', [server, file, ...tracks, ...who], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn('/usr/bin/python3', [server, ...words], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.teardown(() => end(child))
   const [port] = await once(child.stdout, 'data')
   return { url: `rtsp://127.0.0.1:${Number(String(port))}/cam`, end: () => end(child) }

@@ -27,6 +27,23 @@ function oddIds({ foreign: [, safe], own: [door] }: Pick<World, 'foreign' | 'own
   ]
 }
 
+/** Of cameras that turn and speak. */
+const TURNED_AND_SPOKEN: Record<string, Case> = {
+  'GET /api/cameras/{id}/ptz': {},
+  'GET /api/cameras/{id}/ptz/presets': {},
+  'GET /api/cameras/{id}/ptz/patrol': {},
+  'POST /api/cameras/{id}/ptz/patrol/pause': {},
+  'POST /api/cameras/{id}/ptz/patrol/resume': {},
+  'GET /api/cameras/{id}/ptz/follow': {},
+  'POST /api/cameras/{id}/ptz/follow/stop': {},
+  'POST /api/cameras/{id}/ptz/aim': { bodies: [{ x: 0, y: 0, zoom: 0 }, {}] },
+  'POST /api/cameras/{id}/ptz/move': { bodies: [{ pan: 1, tilt: 0, zoom: 0 }, {}] },
+  'POST /api/cameras/{id}/ptz/preset': { bodies: [{ token: '1' }, {}] },
+  'POST /api/cameras/{id}/ptz/stop': {},
+  'POST /api/cameras/{id}/talk': { bodies: [{ messageId: 'none' }, {}] },
+  'DELETE /api/cameras/{id}/talk': {},
+}
+
 /**
  * @returns the cases of each route that not only administrators may call, by method and path as GET /api/openapi.json has
  *   them
@@ -59,17 +76,7 @@ export function casesOf({ bounds: { end, start }, foreign, own }: World): Record
     'POST /api/cameras/{id}/preserve': { bodies: [stretch, { ...stretch, to: start }, { from: 0, to: 1 }] },
     'DELETE /api/cameras/{id}/preserve/{stretch}': {},
     'GET /api/cameras/{id}/still.jpg': { queries: ['', 'width=32'] },
-    'GET /api/cameras/{id}/ptz': {},
-    'GET /api/cameras/{id}/ptz/presets': {},
-    'GET /api/cameras/{id}/ptz/patrol': {},
-    'POST /api/cameras/{id}/ptz/patrol/pause': {},
-    'POST /api/cameras/{id}/ptz/patrol/resume': {},
-    'GET /api/cameras/{id}/ptz/follow': {},
-    'POST /api/cameras/{id}/ptz/follow/stop': {},
-    'POST /api/cameras/{id}/ptz/aim': { bodies: [{ x: 0, y: 0, zoom: 0 }, {}] },
-    'POST /api/cameras/{id}/ptz/move': { bodies: [{ pan: 1, tilt: 0, zoom: 0 }, {}] },
-    'POST /api/cameras/{id}/ptz/preset': { bodies: [{ token: '1' }, {}] },
-    'POST /api/cameras/{id}/ptz/stop': {},
+    ...TURNED_AND_SPOKEN,
     // Of a camera that is off it waits for a picture.
     'GET /api/cameras/{id}/stream.mjpg': { queries: ['fps=1'] },
     'GET /api/cameras/{id}/tracks': { queries: spans },
@@ -96,6 +103,8 @@ export function casesOf({ bounds: { end, start }, foreign, own }: World): Record
     'GET /api/site-plans': { queries: ['', `cameraId=${foreign[1]}`] },
     'GET /api/site-plans/{id}/image': {},
     'GET /api/status': {},
+    'GET /api/talk/messages': {},
+    'GET /api/talk/messages/{id}/sound.wav': {},
     'GET /api/system/ca-cert': {},
     'GET /metrics': {},
     // Asked without an upgrade, sockets say why they would not open.

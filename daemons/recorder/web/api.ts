@@ -3,7 +3,6 @@ import { CallFault, call } from '#kit/web/call.ts'
 import type { CameraHealth } from '../core/cameras/camera.ts'
 import type { ClockSet, ClockState } from '../core/clocks/camera-clock.ts'
 import type { TimeWish, OwnTime as ToldTime } from '../core/clocks/own-clock.ts'
-import type { LicenceState } from '../core/licence/states.ts'
 import type { DetectorKind } from '../core/sight/sight-book.ts'
 import type { SetupStep } from '../core/site.ts'
 import type { DiskHealth } from '../core/storage/disks.ts'
@@ -401,83 +400,6 @@ export const clockApi = {
   writes: (id: string) => call<CameraWrite[]>(`GET ${cameraPath(id)}/writes?limit=10`, undefined, { isPolled: true }),
 }
 
-/** Answer of GET /api/license; what is left out is for administrators, or does not apply. */
-export interface License {
-  managed: boolean
-  state?: LicenceState
-  /** Null: any number of cameras. */
-  entitlements?: { features: string[]; limits: { cameras: number | null } }
-  features?: { id: string; name: string }[]
-  customer?: string | null
-  licenseKey?: string | null
-  plan?: string | null
-  termEnd?: number | null
-  updatesUntil?: number | null
-  leaseIssuedAt?: number | null
-  leaseExpiresAt?: number | null
-  pendingUntil?: number
-  graceUntil?: number
-  reason?: string | null
-  offline?: boolean
-  installationId?: string
-  cameras?: number
-}
-
-/** The licence server may be far away. */
-const LICENCE_MS = 130_000
-
-/** Calls about the licence. */
-export const licenceApi = {
-  state: () => call<License>('GET /api/license', undefined, { isPolled: true }),
-  activate: (licenseKey: string, move: boolean) =>
-    call<License>('POST /api/license/activate', { licenseKey, move }, { answerMs: LICENCE_MS }).catch(atItsField),
-  refresh: () => call<License>('POST /api/license/refresh', undefined, { answerMs: LICENCE_MS }),
-  deactivate: () => call<License>('POST /api/license/deactivate', undefined, { answerMs: LICENCE_MS }),
-  importLease: (lease: string) => call<License>('POST /api/license/import', { lease }),
-  request: () => call<unknown>('GET /api/license/request'),
-}
-
-/** Answer of GET /api/mqtt. */
-export interface Mqtt {
-  enabled: boolean
-  url: string
-  username: string
-  hasPassword: boolean
-  topicPrefix: string
-  discoveryPrefix: string
-  state: 'off' | 'closed' | 'connecting' | 'connected' | 'waiting'
-  prefix: string | null
-  since: number | null
-  fault: { code: string; message: string } | null
-  nextTryAt: number | null
-  topics: number
-  due: number
-  waiting: number
-  published: number
-  dropped: number
-  refused: number
-}
-
-/** What is left out stays. */
-export interface MqttWish {
-  enabled?: boolean
-  url?: string
-  username?: string
-  password?: string | null
-  topicPrefix?: string
-  discoveryPrefix?: string
-}
-
-/** A broker is left before the next one is asked. */
-const MQTT_MS = 30_000
-
-/** Calls about the MQTT broker. */
-export const mqttApi = {
-  state: () => call<Mqtt>('GET /api/mqtt', undefined, { isPolled: true }),
-  change: (wish: MqttWish) => call<Mqtt>('PUT /api/mqtt', wish, { answerMs: MQTT_MS }).catch(atItsField),
-  test: () => call<unknown>('POST /api/mqtt/test', undefined, { answerMs: MQTT_MS }),
-}
-
 /** Calls that turn cameras. */
 export const ptzApi = {
   read: (id: string) => call<Turning>(`GET ${cameraPath(id)}/ptz`, undefined, { isPolled: true }),
@@ -508,7 +430,7 @@ const FIELD_OF: Readonly<Record<string, string>> = {
 }
 
 /** What is wrong with an address, a folder or a time is said at its field. */
-function atItsField(thrown: unknown): never {
+export function atItsField(thrown: unknown): never {
   const isFolder = thrown instanceof CallFault && thrown.fields.some(({ field }) => field.startsWith('folders'))
   const field = isFolder ? 'folder' : thrown instanceof CallFault ? FIELD_OF[thrown.code] : undefined
   if (!(thrown instanceof CallFault) || field === undefined) throw thrown

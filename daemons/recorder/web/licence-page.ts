@@ -11,7 +11,7 @@ import { html } from '#kit/web/html.ts'
 import { firstAnswer } from '#kit/web/lazy.ts'
 import { count, dateOf, UNKNOWN } from '#kit/web/numbers.ts'
 import { Act, type Judgement, toast, verdict } from '#kit/web/parts.ts'
-import { type License, licenceApi } from './api.ts'
+import { type License, licenceApi } from './licence-api.ts'
 import * as texts from './texts.ts'
 
 const LOOK_MS = 5000

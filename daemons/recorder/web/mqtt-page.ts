@@ -10,7 +10,7 @@ import { html } from '#kit/web/html.ts'
 import { firstAnswer } from '#kit/web/lazy.ts'
 import { age, count, many, sinceText } from '#kit/web/numbers.ts'
 import { Act, type Judgement, toast, verdict } from '#kit/web/parts.ts'
-import { type Mqtt, type MqttWish, mqttApi } from './api.ts'
+import { type Mqtt, type MqttWish, mqttApi } from './licence-api.ts'
 import { LOOK_MS } from './state.ts'
 import * as texts from './texts.ts'
 

@@ -58,8 +58,8 @@ export function fitPlane(pairs: readonly PointPair[]): PlaneFit {
   return { matrix, errorsPx, residualPx: rootMeanSquare(errorsPx) }
 }
 
-/** Where a point of the picture lies on the plan. @param matrix of `fitPlane` */
-function mapped(matrix: Matrix, point: Point): Point {
+/** Where a point of the picture lies on the plan. @param matrix of `fitPlane` @source as `fitPlane` */
+export function mapped(matrix: Matrix, point: Point): Point {
   const [x, y, w] = timesPoint(matrix, point)
   return [x / w, y / w]
 }

@@ -43,6 +43,19 @@ export function readRtp(bytes: Uint8Array): RtpPacket {
   }
 }
 
+/** @returns the packet's bytes, without extension, padding or further sources */
+export function writeRtp({ isMarked, payload, payloadType, sequence, source, timestamp }: RtpPacket): Uint8Array {
+  const bytes = new Uint8Array(12 + payload.length)
+  const view = new DataView(bytes.buffer)
+  view.setUint8(0, 2 << 6)
+  view.setUint8(1, (isMarked ? 0x80 : 0) | payloadType)
+  view.setUint16(2, sequence)
+  view.setUint32(4, timestamp)
+  view.setUint32(8, source)
+  bytes.set(payload, 12)
+  return bytes
+}
+
 function u16(bytes: Uint8Array, at: number): number {
   return ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
 }

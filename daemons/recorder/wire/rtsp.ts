@@ -234,6 +234,19 @@ export function rtspText({ first, headers }: OutgoingMessage): string {
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
+/**
+ * A packet as it stands between the messages.
+ * @param channel 0..255
+ * @param bytes at most 65,535
+ * @source RFC 2326, 10.12
+ */
+export function interleaved(channel: number, bytes: Uint8Array): Uint8Array {
+  const framed = new Uint8Array(PACKET_HEAD + bytes.length)
+  framed.set([DOLLAR, channel, bytes.length >> 8, bytes.length & 0xff])
+  framed.set(bytes, PACKET_HEAD)
+  return framed
+}
+
 /** What a reply to SETUP and PLAY says of the session. */
 export interface SessionLine {
   id: string

@@ -17,6 +17,8 @@ export interface SdpMedia {
   channels: number
   /** Parameters of the format; names in lower case. */
   parameters: ReadonlyMap<string, string>
+  /** Whether it goes to the camera: its loudspeaker. @source ONVIF Streaming Specification 24.12, 5.3 */
+  isBackchannel: boolean
   /** Address of the medium, absolute or relative; undefined if the session's own is meant. */
   control: string | undefined
 }
@@ -57,6 +59,7 @@ function mediaOf(lines: readonly string[]): SdpMedia[] {
       ...{ kind, payloadType: Number(said), encoding: encoding.toUpperCase(), clockRate: Number(rate) },
       channels: Number(channels),
       parameters: parametersOf(of('fmtp') ?? ''),
+      isBackchannel: lines.some((line) => line.trim() === 'a=sendonly'),
       control: attribute(lines, 'control'),
     },
   ]

@@ -47,11 +47,12 @@ export function soundOf({
   channels,
   clockRate,
   encoding,
+  isBackchannel,
   kind,
   parameters,
   payloadType,
 }: SdpMedia): SoundFormat | undefined {
-  if (kind !== 'audio') return undefined
+  if (kind !== 'audio' || isBackchannel) return undefined
   const name = encoding === '' ? FIXED[payloadType] : encoding
   if (name === 'PCMA' || name === 'PCMU')
     return channels === 1 ? soundFormat(G711[name], clockRate || G711_RATE, NOTHING) : undefined

@@ -1,6 +1,7 @@
 /** The cameras that were added: their records, and each one's life. */
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
+import type { Law } from '../../wire/g711.ts'
 import type { Mask } from '../../wire/mask.ts'
 import { type AccountRecord, maySee } from '../access/accounts.ts'
 import { cameraLimitFault } from '../licence/licence.ts'
@@ -31,6 +32,8 @@ export interface CameraRecord {
   readonly cameraEvents: boolean
   /** What it can switch, as an administrator last looked; null: nobody has. */
   readonly outputs: FoundOutputs | null
+  /** Whether it can be spoken through, as it said; null: nobody has asked it. */
+  readonly talkback: Talkback | null
 }
 
 /** What a camera can switch. */
@@ -49,6 +52,15 @@ export interface CameraOutput {
   readonly kind: (typeof outputKinds)[number]
   readonly name: string
   readonly driver: 'onvif'
+}
+
+/** Whether a camera can be spoken through, as it said itself. */
+export interface Talkback {
+  readonly probedAt: number
+  /** What it takes; null: it cannot. */
+  readonly codec: Law | null
+  /** Why it cannot; null if it can. */
+  readonly reason: string | null
 }
 
 /** Over the connection, or each on its own. */
@@ -76,6 +88,7 @@ export interface CameraChange extends Partial<Omit<CameraWish, 'onvif'>> {
   masks?: readonly Mask[]
   cameraEvents?: boolean
   outputs?: FoundOutputs
+  talkback?: Talkback
 }
 
 interface BookParts {
@@ -212,7 +225,7 @@ function newRecord(id: string, wish: CameraWish, checkHost: BookParts['checkHost
   const { audio = true, name, onvif = null, transport = 'tcp' } = wish
   return {
     ...{ id, name, enabled: true, audio, onvif, transport, url, subUrl, username, password },
-    ...{ masks: [], cameraEvents: false, outputs: null },
+    ...{ masks: [], cameraEvents: false, outputs: null, talkback: null },
   }
 }
 
@@ -239,7 +252,7 @@ function recordWith(
   const place = checkedPlace(wanted, checkHost)
   const { username: user, password: secret, ...addresses } = place
   const isSameHost = hostOf(place.url) === hostOf(record.url)
-  const ofCamera = isSameHost ? {} : { onvif: null, cameraEvents: false, outputs: null }
+  const ofCamera = isSameHost ? {} : { onvif: null, cameraEvents: false, outputs: null, talkback: null }
   return { ...changed, ...addresses, username: user ?? null, password: secret ?? null, ...ofCamera }
 }
 

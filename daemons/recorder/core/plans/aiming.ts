@@ -3,7 +3,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import type { Point } from '../../wire/homography.ts'
 import { aimAt, bearingAt, lookedAt, type PoseFit, type PoseSample } from '../../wire/pose.ts'
 import type { CameraRecord } from '../cameras/book.ts'
-import type { Writes } from '../clocks/writes.ts'
+import type { By } from '../ptz/moves.ts'
 import type { Calibration, Placement } from './placement.ts'
 import { requireWithin, type SitePlans } from './site-plans.ts'
 
@@ -37,14 +37,20 @@ export interface Moved {
   clamped: boolean
 }
 
+/** Who wants a camera to be aimed, as moves know them, and what is written down beside. */
+export interface AimOrder {
+  by: By
+  detail: Readonly<Record<string, string | number>>
+}
+
 /** Cameras that can be turned: what plans need of them. */
 export interface Moves {
-  /** Undefined for a camera that cannot be turned, or of which that is not known. */
-  geometry(camera: string): PtzGeometry | undefined
+  /** Undefined for a camera that cannot be turned, or of which that is not known. @throws Fault, as cameras answer */
+  geometry(camera: string): Promise<PtzGeometry | undefined>
   /** Asks the camera. @throws Fault, as cameras answer */
   position(camera: string): Promise<PtzPosition & { hfovDeg: number }>
-  /** @param by who wants it. @throws Fault, as cameras answer */
-  goTo(camera: string, wish: PtzWish, by: string): Promise<Moved>
+  /** It stands among the camera's writes as `ptz_aim`. @throws Fault, as cameras answer */
+  goTo(camera: string, wish: PtzWish, order: AimOrder): Promise<Moved>
 }
 
 /** Where a camera looks. */
@@ -66,7 +72,6 @@ export interface Aimed extends Moved {
 interface PlanAimingParts {
   plans: SitePlans
   moves: Moves
-  writes: Pick<Writes, 'add'>
 }
 
 export interface PlanAiming {
@@ -78,12 +83,12 @@ export interface PlanAiming {
    * @param by who wants it
    * @throws Fault `bad_points`, `beside_plan`, and as `look`
    */
-  aim(camera: CameraRecord, wish: { point: Point; zoom: number | null }, by: string): Promise<Aimed>
+  aim(camera: CameraRecord, wish: { point: Point; zoom: number | null }, by: By): Promise<Aimed>
 }
 
-export function createPlanAiming({ moves, plans, writes }: PlanAimingParts): PlanAiming {
-  function requireGeometry({ id, name }: CameraRecord): PtzGeometry {
-    const geometry = moves.geometry(id)
+export function createPlanAiming({ moves, plans }: PlanAimingParts): PlanAiming {
+  async function requireGeometry({ id, name }: CameraRecord): Promise<PtzGeometry> {
+    const geometry = await moves.geometry(id)
     if (geometry) return geometry
     throw new Fault(
       'no_ptz_geometry',
@@ -103,12 +108,12 @@ export function createPlanAiming({ moves, plans, writes }: PlanAimingParts): Pla
   return {
     async calibrate(camera, samples) {
       // What a camera that was replaced has left behind can be cleared.
-      if (samples.length > 0) requireGeometry(camera)
+      if (samples.length > 0) await requireGeometry(camera)
       return await plans.fitSamples(camera.id, samples)
     },
     async look(camera) {
       const { placement, pose } = requirePose(camera)
-      requireGeometry(camera)
+      await requireGeometry(camera)
       const { hfovDeg, ...position } = await moves.position(camera.id)
       const point = lookedAt([placement.x, placement.y], pose, position)
       return {
@@ -118,15 +123,12 @@ export function createPlanAiming({ moves, plans, writes }: PlanAimingParts): Pla
     },
     async aim(camera, { point, zoom }, by) {
       const { placement, pose } = requirePose(camera)
-      const { limits } = requireGeometry(camera)
+      const { limits } = await requireGeometry(camera)
       const plan = plans.require(placement.planId, { cameras: 'all' })
       requireWithin(plan, point, 'The point')
       const { bearingDeg, pan, tilt } = aimAt([placement.x, placement.y], pose, point, limits.pan)
-      const moved = await moves.goTo(camera.id, { pan, tilt, zoom }, by)
-      await writes.add({
-        ...{ camera: camera.id, operation: 'ptz_aim', performedBy: by },
-        detail: { plan: plan.name, x: point[0], y: point[1], bearingDeg, clamped: moved.clamped },
-      })
+      const detail = { ...by.detail, plan: plan.name, x: point[0], y: point[1], bearingDeg }
+      const moved = await moves.goTo(camera.id, { pan, tilt, zoom }, { by, detail })
       return { ...moved, bearingDeg, levelOnly: tilt === null }
     },
   }

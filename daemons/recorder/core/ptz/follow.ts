@@ -23,7 +23,7 @@ export interface Sighting {
 }
 
 interface SeenBox {
-  trackId: string
+  trackId: number | string
   label: string
   group: string
   score: number
@@ -84,7 +84,7 @@ interface Pose {
 
 /** Somebody who is followed. */
 interface Target {
-  trackId: string
+  trackId: number | string
   label: string
   group: string
   since: number
@@ -112,7 +112,7 @@ interface Followed {
   untilMs: number
   lastEnded: FollowStatus['lastEnded']
   /** Was followed for as long as may be: not again before they were gone. */
-  shunned: { trackId: string; seenMs: number } | undefined
+  shunned: { trackId: number | string; seenMs: number } | undefined
   /** A rule moves the camera: what it sees on the way is nobody to follow. */
   quietUntilMs: number
   back: Timer | undefined

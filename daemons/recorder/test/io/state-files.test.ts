@@ -10,6 +10,7 @@ const door: CameraRecord = {
   ...{ subUrl: null, username: 'ann', password: 'se:cret', audio: false, transport: 'udp' as const, onvif: null },
   ...{ masks: [], cameraEvents: true },
   outputs: { probedAt: 1, notes: null, list: [{ id: 'r', kind: 'relay', name: 'Relay 1', driver: 'onvif' }] },
+  talkback: { probedAt: 5, codec: 'PCMU', reason: null },
 }
 
 t.test('passwords of cameras are sealed on the disk, and are there again after a restart', async (t) => {
@@ -61,9 +62,11 @@ t.test('a second address is kept, bound to the password as the first, and older 
   writeFileSync(path, text.replace('http://10.0.0.5/onvif', 'http://203.0.113.5/onvif'))
   t.match((await openCameras(folder, silentLog)).records, [{ password: 'se:cret' }, { password: null }])
   const { cameras, ...rest } = JSON.parse(text)
-  const older = cameras.map(({ masks: _, onvif: __, subUrl: ___, ...camera }: Record<string, unknown>) => camera)
+  const older = cameras.map(
+    ({ masks: _, onvif: __, subUrl: ___, talkback: ____, ...camera }: Record<string, unknown>) => camera,
+  )
   writeFileSync(path, JSON.stringify({ ...rest, cameras: older.slice(0, 1) }))
-  t.same((await openCameras(folder, silentLog)).records, [door])
+  t.same((await openCameras(folder, silentLog)).records, [{ ...door, talkback: null }])
 })
 
 t.test('a recorder keeps its id, and one without a saved step counts as set up', async (t) => {

@@ -29,7 +29,7 @@ async function stage(t: Test, wish: Partial<PeerTraits> = {}, own: string | unde
       enabled: true,
       audio: false,
       transport: 'tcp',
-      ...{ masks: [], cameraEvents: false, outputs: null },
+      ...{ masks: [], cameraEvents: false, outputs: null, talkback: null },
       url: 'rtsp://127.0.8.1/',
       subUrl: null,
     },

@@ -25,7 +25,7 @@ export const record: CameraRecord = {
     audio: false,
     transport: 'tcp',
     masks: [],
-    ...{ cameraEvents: false, outputs: null },
+    ...{ cameraEvents: false, outputs: null, talkback: null },
     url: 'rtsp://192.0.2.1/',
   },
   ...{ subUrl: null, username: 'onvif', password: 'x' },

@@ -1,0 +1,125 @@
+/** Has cameras speak: one message at a time of each camera, some cameras at once. */
+import type { Clock } from '#kit/clock.ts'
+import type { Log } from '#kit/log.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { SPEECH_RATE } from '../../wire/wav.ts'
+import type { CameraRecord, Talkback } from '../cameras/book.ts'
+import type { TalkMessages } from './messages.ts'
+import { speak, type Talker, type TalkLine } from './speaking.ts'
+
+interface TalkParts {
+  clock: Clock
+  log: Log
+  talker: Talker
+  messages: Pick<TalkMessages, 'require' | 'soundOf'>
+  /** Keeps what a camera said of its loudspeaker. */
+  keep(camera: string, talkback: Talkback): Promise<void>
+  /** Cameras at once; key `talk.cameras`. */
+  most: number
+}
+
+/** What is being said. */
+export interface Speaking {
+  seconds: number
+  /** Resolves once it was said or stopped; with a fault if the camera was lost over it. */
+  done: Promise<Fault | undefined>
+}
+
+export interface Talk {
+  /** Asks a camera for its loudspeaker. @throws Fault `talk_busy`, and why it could not be asked; `store_write_failed` */
+  probe(record: CameraRecord): Promise<Talkback>
+  /**
+   * Begins to say a message.
+   * @param repeat how often, 1..3
+   * @throws Fault `unknown_message`, `talk_busy`, `no_talkback`, and why the camera is not reached
+   */
+  say(record: CameraRecord, message: string, repeat: number): Promise<Speaking>
+  /** Has a camera say nothing more. @returns whether it spoke */
+  stop(camera: string): boolean
+  close(): void
+}
+
+export function createTalk(parts: TalkParts): Talk {
+  const { clock, log, messages, most, talker } = parts
+  const busy = new Map<string, AbortController>()
+
+  /** A camera that is asked or speaks. */
+  function begin(camera: string): AbortController {
+    if (busy.has(camera)) throw new Fault('talk_busy', 'The camera speaks already. Stop it, or wait until it is done.')
+    if (busy.size >= most)
+      throw new Fault('talk_busy', `${busy.size} cameras speak already; talk.cameras allows ${most} at once.`)
+    const abort = new AbortController()
+    busy.set(camera, abort)
+    return abort
+  }
+
+  function open({ password, url, username }: CameraRecord, signal: AbortSignal): Promise<TalkLine> {
+    return talker.open({ url, username: username ?? undefined, password: password ?? undefined }, signal)
+  }
+
+  async function foundOf(record: CameraRecord, signal: AbortSignal): Promise<Talkback> {
+    try {
+      const line = await open(record, signal)
+      line.close()
+      return { probedAt: clock.epochMs(), codec: line.law, reason: null }
+    } catch (error) {
+      // Only the camera itself can say that it has none; one that is away has said nothing.
+      if (!(error instanceof Fault && error.code === 'no_talkback')) throw error
+      return { probedAt: clock.epochMs(), codec: null, reason: error.message }
+    }
+  }
+
+  return {
+    async probe(record) {
+      const abort = begin(record.id)
+      try {
+        const found = await foundOf(record, abort.signal)
+        await parts.keep(record.id, found)
+        return found
+      } finally {
+        busy.delete(record.id)
+      }
+    },
+    async say(record, id, repeat) {
+      messages.require(id)
+      const abort = begin(record.id)
+      try {
+        const samples = await messages.soundOf(id)
+        const line = await open(record, abort.signal)
+        const done = sayAll({ clock, line, signal: abort.signal }, samples, repeat).then((fault) => {
+          busy.delete(record.id)
+          if (fault) log.warning('a camera was lost while it spoke', { camera: record.name, fault })
+          return fault
+        })
+        return { seconds: (samples.length / SPEECH_RATE) * repeat, done }
+      } catch (error) {
+        busy.delete(record.id)
+        throw error
+      }
+    },
+    stop(camera) {
+      const abort = busy.get(camera)
+      abort?.abort()
+      return abort !== undefined
+    },
+    close() {
+      for (const abort of busy.values()) abort.abort()
+    },
+  }
+}
+
+/** @returns why it broke off, if it was not from here */
+async function sayAll(
+  to: Parameters<typeof speak>[0],
+  samples: Int16Array,
+  repeat: number,
+): Promise<Fault | undefined> {
+  try {
+    for (let time = 0; time < repeat && !to.signal.aborted; time++) await speak(to, samples)
+    return undefined
+  } catch (error) {
+    return faultOf(error, 'camera_ended', 'The camera was lost while it spoke.')
+  } finally {
+    to.line.close()
+  }
+}
