@@ -33,8 +33,9 @@ export function ofDaemon(command: Command, daemon: string, summary: string): Com
 
 /** Input and output of commands, so that tests need no terminal. */
 export interface World {
-  out(said: Said): void
-  err(said: Said): void
+  // Not methods: what takes texts alone would pass for one that takes parts too.
+  out: (said: Said) => void
+  err: (said: Said) => void
   /** Folder with the daemons: the bundles, or `daemons/` when running from sources. */
   daemonsFolder: string
   env: NodeJS.ProcessEnv

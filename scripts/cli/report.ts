@@ -18,6 +18,7 @@ import { type Command, parseCommand, requireWords, type World, whyNotMade } from
 import { daemonNames, loadDaemon } from './daemons.ts'
 import { journalWords, UPDATERS } from './logs.ts'
 import { masked } from './masking.ts'
+import { paintedText, type Said } from './paint.ts'
 import { status } from './status.ts'
 import { updateConfig } from './update.ts'
 
@@ -155,8 +156,8 @@ async function aboutText(at: Date): Promise<string> {
 /** What a command of ours prints. */
 async function spoken(command: Command, argv: readonly string[], world: World): Promise<string> {
   let text = ''
-  const hear = (piece: string) => {
-    text += piece
+  const hear = (piece: Said) => {
+    text += paintedText(piece, false)
   }
   await command.run(argv, { ...world, out: hear, err: hear })
   return text

@@ -147,7 +147,7 @@ const PAGES: readonly Page[] = [
   {
     word: 'licence',
     label: texts.licence,
-    key: 'l',
+    key: 'i',
     icon: 'system',
     isForAdmins: true,
     below: 'today',

@@ -71,7 +71,7 @@ t.test('3A.plans.aim operators turn cameras, viewers do not, and nobody one that
     t.throws(() => as('viewer')(route, { ...ask, params: { id: 'vault' } }), { code: 'unknown_camera' })
     await as('operator')(route, ask)
   }
-  t.same(asked, [[{ id: 'dome' }, { point: [1, 2], zoom: null }, 'ada by token wall']])
+  t.same(asked, [[{ id: 'dome' }, { point: [1, 2], zoom: null }, { kind: 'person', name: 'ada by token wall' }]])
 })
 
 t.test('an image that is gone from the disk is said to be', async (t) => {

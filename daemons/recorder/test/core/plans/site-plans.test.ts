@@ -127,7 +127,7 @@ t.test('3A.plans.place a camera beside the plan is refused, and null takes it of
   const { plans, told } = stage()
   const { id } = await plans.add('Ground', png(40, 20))
   await t.rejects(plans.place('door', at(id, { x: 41 })), {
-    code: 'bad_placement',
+    code: 'beside_plan',
     message: 'The camera would be at 41, 10, beside the plan, which is 40 by 20 pixels large.',
   })
   await plans.place('door', at(id, { x: 40, y: 20 }))
