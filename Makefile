@@ -107,13 +107,13 @@ test: ## sets everything up and runs every check and test
 	  echo 'going on without: tests that need them are skipped, each with its reason'; \
 	else exit 3; fi
 	@$(MAKE) build
-	@$(MAKE) detector || echo 'going on without: tests that need it are skipped, each with its reason'
 	@node scripts/run-tests.ts checks unit e2e
 
 .PHONY: measure
 measure: build ## what takes a quiet machine or minutes: pace of sound, steps of a page, a million frames for each decoder; no part of make test
 	@scripts/apt-setup.sh test
-	@node scripts/run-tests.ts measure
+	@$(MAKE) detector || echo 'going on without: what needs it is skipped, with its reason'
+	@node scripts/run-tests.ts measure daemons/recorder/test/eyes.e2e.test.ts
 
 .PHONY: bench
 bench: bench-gateway bench-serial bench-audio bench-controller bench-recorder bench-updates ## every measurement

@@ -103,12 +103,16 @@ interface NumberFacts {
 /** A number that counts once it is left, if it may be. */
 function NumberField({ label, unit, span: { least, most }, value, take }: NumberFacts): VNode {
   const [isWrong, setWrong] = useState(false)
+  // The page is drawn anew while somebody types: what they have typed so far stays.
+  const [typed, setTyped] = useState<string | null>(null)
+  const textOf = (event: Event) => (event.target as HTMLInputElement).value
   function hear(event: Event): void {
-    const number = typedNumber((event.target as HTMLInputElement).value)
+    const number = typedNumber(textOf(event))
     const isRight = typeof number === 'number' && number >= least && number <= most
     setWrong(!isRight)
+    if (isRight) setTyped(null)
     if (isRight && number !== value) take(number)
   }
-  return html`<label class="field" data-s=${isWrong ? 'fault' : undefined}><span class="label">${label}</span><div class="input"><input type="text" inputmode="decimal" autocomplete="off" aria-invalid=${isWrong} value=${String(Math.round(value * 10) / 10)} onChange=${hear} /><span>${unit}</span></div>
+  return html`<label class="field" data-s=${isWrong ? 'fault' : undefined}><span class="label">${label}</span><div class="input"><input type="text" inputmode="decimal" autocomplete="off" aria-invalid=${isWrong} value=${typed ?? String(Math.round(value * 10) / 10)} onInput=${(event: Event) => setTyped(textOf(event))} onChange=${hear} /><span>${unit}</span></div>
     ${isWrong ? html`<p class="err" role="alert">${lamp('fault')}<span>${texts.aNumberFrom(least, most)}</span></p>` : null}</label>`
 }
