@@ -17,7 +17,7 @@ function cameraOf(id: string, state = 'recording'): KnownCamera {
   return { record: { id, name: `Camera ${id}` }, camera: { health: () => health } } as unknown as KnownCamera
 }
 
-/** What a colleague would wire: a source with one listener. */
+/** A source with one listener. */
 function source<Listener extends (...args: never[]) => void>() {
   const listeners = new Set<Listener>()
   return {
