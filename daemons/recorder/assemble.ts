@@ -243,6 +243,7 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
       () => cameras,
       () => talking,
     ),
+    onClaim: (event) => seeing.claimed(event),
     onAlert(alert) {
       for (const listener of alerted) listener(alert)
     },

@@ -28,7 +28,8 @@ const offset = Type.Integer({
   description: 'milliseconds by which boxes are moved against the footage; null: as measured',
 })
 const kind = Type.Enum([...detectorKinds], {
-  description: 'motion: that something moves, and never what; external: the program that detector.command names',
+  description:
+    'motion: that something moves, and never what; camera: what cameras claim whose own events are listened to; external: a program',
 })
 
 /** How the detector does; `GET /api/health` has the same. */
@@ -67,7 +68,10 @@ export function detectorRoutes({ book, cameras, health, recorder }: DetectorRout
       kinds: detectorKinds.map((one) => ({
         kind: one,
         available: one !== 'external' || book.hasExternal,
-        why: one !== 'external' || book.hasExternal ? null : 'detector.command of recorder.toml names no program.',
+        why:
+          one !== 'external' || book.hasExternal
+            ? null
+            : 'Install plantroom-detector, or name a program in detector.command of recorder.toml.',
       })),
       cameras: cameras.list().map(({ record: { id, name } }) => {
         const { enabled, trackOffsetMs } = book.of(id)

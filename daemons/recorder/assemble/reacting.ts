@@ -32,6 +32,8 @@ interface ReactingParts extends RulingWorld {
   ledger: Ledger
   recorder: Recorder
   feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'happened'>
+  /** A camera claims something. */
+  onClaim(event: CameraEvent): void
 }
 
 /** What happens at cameras, and what is done about it. */
@@ -72,6 +74,7 @@ export async function createReacting(context: Context, parts: ReactingParts): Pr
     const told = { type: 'camera-event', cameraId: event.camera, event: cameraEventAnswerOf(event, name) }
     feed.happened((account) => (maySee(account, event.camera) ? told : undefined))
     ruling.claimed(event)
+    parts.onClaim(event)
   }
 
   const events = eventsOf(context, parts, { onvif, onEvent })

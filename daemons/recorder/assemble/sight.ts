@@ -9,6 +9,8 @@ import type { Callers } from '../api/callers.ts'
 import { detectorRoutes } from '../api/detector-routes.ts'
 import { eventRoutes, eventView } from '../api/event-routes.ts'
 import type { RecorderConfig } from '../config.ts'
+import type { CameraEvent } from '../core/camera-events/camera-events.ts'
+import type { CameraEventKind } from '../core/camera-events/meaning.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
 import type { PictureDecoder } from '../core/ports.ts'
@@ -45,8 +47,10 @@ interface SightRouteParts extends Pick<Parameters<typeof eventRoutes>[0], 'newes
   decoder: Pick<PictureDecoder, 'picture'>
 }
 
-/** What sees. `onSighting`, `onEvent` and `claim` are for rules, followers and brokers. */
-export interface Seeing extends Pick<Sight, 'onSighting' | 'claim'> {
+/** What sees. `onSighting` and `onEvent` are for rules, followers and brokers. */
+export interface Seeing extends Pick<Sight, 'onSighting'> {
+  /** A camera claims something itself: it counts where that was chosen. */
+  claimed(event: Pick<CameraEvent, 'at' | 'camera' | 'kind' | 'phase'>): void
   /** @returns ends it */
   onEvent(listener: EventListener): () => void
   /** Cameras were added, changed or removed. */
@@ -60,6 +64,9 @@ export interface Seeing extends Pick<Sight, 'onSighting' | 'claim'> {
 
 /** How often is looked for events that are older than footage may be. */
 const SWEEP_MS = 3_600_000
+
+/** Claims of cameras that are events of their own name. Of tampering, and of what is not understood, none is made. */
+const SEEN_KINDS: ReadonlySet<CameraEventKind> = new Set(['person', 'motion', 'line', 'intrusion'])
 
 const NO_DETECTOR: DetectorHealth = {
   ...{ state: 'idle', name: null, pictures: 0, refusedBoxes: 0, tookMs: null, crashes: 0, fault: null },
@@ -87,7 +94,9 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
 
   return {
     onSighting: (listener) => sight.onSighting(listener),
-    claim: (claim) => sight.claim(claim),
+    claimed({ at, camera: cameraId, kind, phase }) {
+      if (SEEN_KINDS.has(kind)) sight.claim({ cameraId, label: kind, at, phase })
+    },
     onEvent(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -167,8 +176,10 @@ function choosing(
 
   function lookAt(): void {
     const known = kind === undefined || kind === 'off' ? [] : cameras.list()
-    const looked = known.filter(({ record }) => record.enabled && book.of(record.id).enabled)
-    sight.lookAt(looked.map(({ record: { id } }) => ({ camera: id, fps: book.of(id).fps })))
+    const ids = known.map(({ record }) => record).filter(({ enabled, id }) => enabled && book.of(id).enabled)
+    const seen = ids.map(({ id }) => id)
+    sight.lookAt(kind === 'camera' ? [] : seen.map((camera) => ({ camera, fps: book.of(camera).fps })))
+    sight.believe(kind === 'camera' ? seen : [])
   }
 
   return {
@@ -185,7 +196,8 @@ function choosing(
       lookAt()
     },
     health(): ReturnType<Seeing['health']> {
-      const own = kind === 'motion' ? { ...NO_DETECTOR, state: 'ready' as const, name: 'motion' } : NO_DETECTOR
+      const own =
+        kind === 'motion' || kind === 'camera' ? { ...NO_DETECTOR, state: 'ready' as const, name: kind } : NO_DETECTOR
       return { detector: external?.health() ?? own, sight: sight.health() }
     },
     close: () => external?.close(),

@@ -117,6 +117,21 @@ t.test('a lost pull point is made anew, and what was over meanwhile ends', async
   t.equal((await statusOf()).reason, null)
 })
 
+t.test(
+  'A.seeing what a camera claims is an event of the recorder where its claims are chosen as the detector',
+  async (t) => {
+    const seen = async () => (await boss.call('GET', `/api/events?cameraId=${yard}`)).body.events
+    t.same(await seen(), [], 'what it claimed so far was no detection')
+    t.match(await boss.call('PUT', '/api/detector', { kind: 'camera' }), { body: { health: { name: 'camera' } } })
+    peer.events.say(motion(true))
+    await until('it is seen', async () => (await seen()).length === 1, LONG_MS)
+    t.match(await seen(), [{ label: 'motion', group: 'other', source: 'camera', box: null, ended_at: null }])
+    peer.events.say(motion(false))
+    await until('it is over', async () => (await seen())[0].ended_at !== null, LONG_MS)
+    await boss.call('PUT', '/api/detector', { kind: 'off' })
+  },
+)
+
 t.test('why a camera is not heard is said, and a camera that is no longer listened to is told so', async (t) => {
   peer.traits.instead = { PullMessages: '<a><b></a>' }
   await until('it fails', async () => (await statusOf()).state === 'failing', LONG_MS)

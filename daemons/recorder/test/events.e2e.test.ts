@@ -51,7 +51,12 @@ t.test('nothing is looked at before a detector was chosen', async (t) => {
   t.match((await boss.call('GET', '/api/detector')).body, {
     kind: 'off',
     health: { state: 'idle', looked: 0 },
-    kinds: [{ kind: 'off' }, { kind: 'motion', available: true }, { kind: 'external', available: true }],
+    kinds: [
+      { kind: 'off' },
+      { kind: 'motion', available: true },
+      { kind: 'camera', available: true },
+      { kind: 'external', available: true },
+    ],
   })
   t.same(await eventsOf(boss), [])
   t.equal((await guard.call('GET', '/api/detector')).status, 403)

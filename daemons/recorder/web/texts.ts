@@ -360,16 +360,18 @@ export const lookForMotion = 'Look for motion'
 export const nothingSeenYet = 'Nothing was seen yet'
 export const eventsCome = 'As soon as something moves in front of a camera it is listed here.'
 export const adminChooses = 'If this stays empty, an administrator can choose on this page what looks at the cameras.'
-export const detectorKinds = { off: 'Off', motion: 'Motion', external: 'Own program' } as const
+export const detectorKinds = { off: 'Off', motion: 'Motion', camera: 'Cameras', external: 'Program' } as const
 export const detectorIs = {
   off: 'Nothing looks at the cameras.',
   motion: 'The recorder looks for motion.',
-  external: 'Your own program looks at the cameras.',
+  camera: 'Cameras say themselves what they see.',
+  external: 'A program looks at the cameras.',
 } as const
 export const detectorMeans = {
   off: 'Footage is recorded all the same.',
   motion: 'It says that something moves, and not what.',
-  external: 'It names what moves. The file of settings says which program it is.',
+  camera: 'Of cameras whose own events are listened to: their pages say which.',
+  external: 'It names what moves. It is that of the file of settings, or plantroom-detector.',
 } as const
 export const detectorSeesNothing = 'The detector sees nothing'
 

@@ -113,6 +113,8 @@ export interface EventBook {
   claim(claim: Claim): void
   /** All of a camera: it is removed, or nobody looks at it any more. */
   endAll(camera: string): void
+  /** What cameras have claimed, but for these cameras. */
+  endClaims(but: readonly string[]): void
   /** An event as it is now; undefined for one that is over, or was never there. */
   present(id: string): SightEvent | undefined
   /** Sightings that are not written yet. */
@@ -250,6 +252,12 @@ class Book implements EventBook {
   endAll(camera: string): void {
     for (const key of [...this.#ofCamera(camera).keys()]) this.#end(camera, key)
     this.#open.delete(camera)
+  }
+
+  endClaims(but: readonly string[]): void {
+    for (const [camera, open] of this.#open)
+      if (!but.includes(camera))
+        for (const key of [...open.keys()].filter((one) => typeof one === 'string')) this.#end(camera, key)
   }
 
   present(id: string): SightEvent | undefined {

@@ -2,8 +2,8 @@
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
 
-/** `external` is the process that `detector.command` names. */
-export const detectorKinds = ['off', 'motion', 'external'] as const
+/** `camera`: what cameras claim themselves. `external`: the process of `detector.command`, or of the package of a detector. */
+export const detectorKinds = ['off', 'motion', 'camera', 'external'] as const
 
 export type DetectorKind = (typeof detectorKinds)[number]
 
@@ -64,7 +64,7 @@ export function createSightBook({ choice: saved, hasExternal, onChange, save }: 
     if (kind === 'external' && !hasExternal)
       throw new Fault(
         'no_detector',
-        'No external detector is installed here: detector.command of recorder.toml names its program.',
+        'No detector is installed here: install plantroom-detector, or name a program in detector.command of recorder.toml.',
       )
     const merged = known.map((id): [string, CameraChoice] => {
       const wish: CameraWish = Object.hasOwn(cameras, id) ? (cameras[id] ?? {}) : {}

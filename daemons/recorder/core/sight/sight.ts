@@ -86,7 +86,9 @@ export interface Sight {
   lookAt(cameras: readonly LookedAt[]): void
   /** Hears each picture in which something is seen, and the first one without. @returns ends it */
   onSighting(listener: (sight: CameraSight) => void): () => void
-  /** What a camera says of itself, without boxes. */
+  /** Believes what these cameras claim themselves, and no others. */
+  believe(cameras: readonly string[]): void
+  /** What a camera says of itself, without boxes; nothing comes of it where it is not believed. */
   claim(claim: Claim): void
   isActive(camera: string): boolean
   health(): SightHealth
@@ -145,6 +147,7 @@ class Seeing implements Sight {
   readonly #counts = { looked: 0, failed: 0, stale: 0 }
   #fault: SightHealth['fault'] = null
   #external: Detector | undefined
+  #believed: readonly string[] = []
   #isDecoding = false
   #isJudging = false
   #ticking: Timer | undefined
@@ -176,8 +179,13 @@ class Seeing implements Sight {
     return () => this.#listeners.delete(listener)
   }
 
+  believe(cameras: readonly string[]): void {
+    this.#believed = cameras
+    this.#parts.events.endClaims(cameras)
+  }
+
   claim(claim: Claim): void {
-    this.#parts.events.claim(claim)
+    if (this.#believed.includes(claim.cameraId)) this.#parts.events.claim(claim)
   }
 
   isActive(camera: string): boolean {
@@ -190,6 +198,7 @@ class Seeing implements Sight {
 
   close(): void {
     this.lookAt([])
+    this.believe([])
     this.#ending.abort()
   }
 

@@ -188,3 +188,22 @@ t.test('pictures that wait take what the memory plan says, whatever the detector
   })
   t.ok(bytes <= row.allBytes && bytes < 3_000_000, `${bytes}`)
 })
+
+t.test('what a camera claims counts while it is believed, and is over when it no longer is', async (t) => {
+  const { events, sight } = stage()
+  const claim = (cameraId: string, phase: 'begin' | 'end') => sight.claim({ cameraId, label: 'person', at: 1, phase })
+  claim('door', 'begin')
+  t.same(events, [], 'nobody was believed yet')
+  sight.believe(['door', 'yard'])
+  claim('door', 'begin')
+  claim('yard', 'begin')
+  sight.believe(['yard'])
+  claim('door', 'begin')
+  sight.close()
+  t.same(events, [
+    ['door person', 'begin'],
+    ['yard person', 'begin'],
+    ['door person', 'end'],
+    ['yard person', 'end'],
+  ])
+})
