@@ -111,8 +111,10 @@ begins_anew_in_place() {
   pid=$(show MainPID) restarts=$(show NRestarts)
   curl --silent --fail --show-error --max-time 5 --request POST "$board/api/reboot" || return 1
   until_true 10 started_because reboot && is_active && [ "$(show MainPID)" = "$pid" ] \
-    && [ "$(show NRestarts)" = "$restarts" ] && [ -n "$(show StatusText)" ] && watchdog_hears_it
+    && [ "$(show NRestarts)" = "$restarts" ] && until_true 5 says_how_it_is && watchdog_hears_it
 }
+# The page answers a moment before systemd is told anew.
+says_how_it_is() { [ -n "$(show StatusText)" ]; }
 # Pings come every 10 s, from the new program as from the old.
 watchdog_hears_it() { until_true 14 was_heard_after "$(show WatchdogTimestampMonotonic)"; }
 was_heard_after() { [ "$(show WatchdogTimestampMonotonic)" != "$1" ]; }
