@@ -1,9 +1,10 @@
 /** Puts together what speaks to cameras over ONVIF: looking for them, and adding them. */
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { RecorderConfig } from '../config.ts'
-import { createAdopter, type OnvifClient } from '../core/cameras/adopt.ts'
+import { createAdopter } from '../core/cameras/adopt.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { createDiscovery, type Discovery } from '../core/cameras/discovery.ts'
+import type { OnvifClient } from '../core/cameras/onvif.ts'
 import type { StreamOpener } from '../core/ports.ts'
 import { createOnvifClient } from '../io/onvif-client.ts'
 import { createProber } from '../io/probe.ts'

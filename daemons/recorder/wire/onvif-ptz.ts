@@ -7,8 +7,7 @@ import { plainText } from '#kit/pure/text.ts'
 import type { OnvifOperation } from './onvif.ts'
 import { childrenOf, elementAt, escapeXml, numberAt, textAt, type XmlElement } from './xml.ts'
 
-const DEVICE = 'http://www.onvif.org/ver10/device/wsdl'
-const PTZ = 'http://www.onvif.org/ver20/ptz/wsdl'
+export const PTZ = 'http://www.onvif.org/ver20/ptz/wsdl'
 const MEDIA_1 = 'http://www.onvif.org/ver10/media/wsdl'
 const MEDIA_2 = 'http://www.onvif.org/ver20/media/wsdl'
 const SCHEMA = 'http://www.onvif.org/ver10/schema'
@@ -101,23 +100,6 @@ function spacesOf(element: XmlElement | undefined): PtzSpaces {
 
 function tokenOf(text: string | undefined): string | undefined {
   return text !== undefined && text !== '' && text.length <= LONGEST_TOKEN ? text : undefined
-}
-
-/** Where a camera is asked about PTZ. Undefined: it has none, or knows the older question alone. */
-export const getPtzService: OnvifOperation<string | undefined> = {
-  body: `<GetServices xmlns="${DEVICE}"><IncludeCapability>false</IncludeCapability></GetServices>`,
-  answer: 'GetServicesResponse',
-  read(answer) {
-    const found = childrenOf(answer, 'Service').find((service) => textAt(service, 'Namespace') === PTZ)
-    return textAt(found, 'XAddr')
-  },
-}
-
-/** The same of cameras that are older than `GetServices`. */
-export const getPtzCapability: OnvifOperation<string | undefined> = {
-  body: `<GetCapabilities xmlns="${DEVICE}"><Category>PTZ</Category></GetCapabilities>`,
-  answer: 'GetCapabilitiesResponse',
-  read: (answer) => textAt(answer, 'Capabilities', 'PTZ', 'XAddr'),
 }
 
 /** How a profile of media is turned. */

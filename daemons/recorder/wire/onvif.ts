@@ -42,15 +42,38 @@ export interface MediaService {
   address: string
 }
 
-/** The services of media, the newer one first: it alone tells of H.265. */
-export const getServices: OnvifOperation<MediaService[]> = {
+const getServices = {
   body: `<GetServices xmlns="${DEVICE}"><IncludeCapability>false</IncludeCapability></GetServices>`,
   answer: 'GetServicesResponse',
+}
+
+function addressIn(services: XmlElement, namespace: string): string | undefined {
+  return textAt(
+    childrenOf(services, 'Service').find((service) => textAt(service, 'Namespace') === namespace),
+    'XAddr',
+  )
+}
+
+/** The address of a service; undefined where the camera has none. @param namespace of the service */
+export function getServiceAddress(namespace: string): OnvifOperation<string | undefined> {
+  return { ...getServices, read: (answer) => addressIn(answer, namespace) }
+}
+
+/** The same of cameras that are older than `GetServices`. @param path of the service below Capabilities, such as `Events` */
+export function getCapabilityAddress(...path: readonly string[]): OnvifOperation<string | undefined> {
+  return {
+    body: `<GetCapabilities xmlns="${DEVICE}"><Category>All</Category></GetCapabilities>`,
+    answer: 'GetCapabilitiesResponse',
+    read: (answer) => textAt(answer, 'Capabilities', ...path, 'XAddr'),
+  }
+}
+
+/** The services of media, the newer one first: it alone tells of H.265. */
+export const getMediaServices: OnvifOperation<MediaService[]> = {
+  ...getServices,
   read(answer) {
-    const services = childrenOf(answer, 'Service')
     const of = (version: 1 | 2, namespace: string): MediaService[] => {
-      const found = services.find((service) => textAt(service, 'Namespace') === namespace)
-      const address = textAt(found, 'XAddr')
+      const address = addressIn(answer, namespace)
       return address === undefined ? [] : [{ version, address }]
     }
     return [...of(2, MEDIA_2), ...of(1, MEDIA_1)]
@@ -58,7 +81,7 @@ export const getServices: OnvifOperation<MediaService[]> = {
 }
 
 /** The same of cameras that are older than `GetServices`. */
-export const getCapabilities: OnvifOperation<MediaService[]> = {
+export const getMediaCapability: OnvifOperation<MediaService[]> = {
   body: `<GetCapabilities xmlns="${DEVICE}"><Category>Media</Category></GetCapabilities>`,
   answer: 'GetCapabilitiesResponse',
   read(answer) {

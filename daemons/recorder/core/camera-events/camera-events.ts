@@ -1,8 +1,8 @@
 /** What cameras say of themselves: who is listened to, what lasts now, and what was told, within bounds. */
 import type { Clock } from '#kit/clock.ts'
 import type { CameraNotice } from '../../wire/onvif-events.ts'
-import type { OnvifClient } from '../cameras/adopt.ts'
 import type { CameraRecord } from '../cameras/book.ts'
+import { loginOf, type OnvifClient } from '../cameras/onvif.ts'
 import { type Listener, type ListenerLimits, startListener } from './listener.ts'
 import {
   type CameraClaim,
@@ -79,7 +79,7 @@ export function createCameraEvents(parts: CameraEventsParts): CameraEvents {
       minute: { beganMs: clock.monotonicMs(), count: 0, isFlooding: false },
       listener: startListener({
         ...{ clock, limits, onvif, service },
-        login: { username: camera.username ?? '', password: camera.password ?? '' },
+        login: loginOf(camera),
         onNotices: (notices, isFirst) => take(parts, ear, notices, isFirst),
         onChange() {
           // Another subscription says anew what lasts.

@@ -13,8 +13,7 @@ import {
   renewPullPoint,
   unsubscribe,
 } from '../../wire/onvif-events.ts'
-import type { CameraLogin, OnvifClient, OnvifSession } from '../cameras/adopt.ts'
-import { serviceAddress } from '../cameras/service-address.ts'
+import { type CameraLogin, type OnvifClient, type OnvifSession, serviceAddress } from '../cameras/onvif.ts'
 
 // The life of a listener: state x event -> next state.
 

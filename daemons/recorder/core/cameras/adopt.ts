@@ -2,57 +2,16 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
-import {
-  atHost,
-  getCapabilities,
-  getDeviceInformation,
-  getProfiles,
-  getServices,
-  getStreamUri,
-  type MediaProfile,
-  type MediaService,
-  type OnvifOperation,
-} from '../../wire/onvif.ts'
+import { atHost, getDeviceInformation, getProfiles, getStreamUri, type MediaProfile } from '../../wire/onvif.ts'
 import type { StreamOpener } from '../ports.ts'
-
-/** What a camera is signed in to with. */
-export interface CameraLogin {
-  username: string
-  password: string
-}
-
-/** Asks one camera, signed in. */
-export interface OnvifSession {
-  /**
-   * @param address of the service
-   * @param signal gives the question up
-   * @throws Fault `camera_unreachable`, `camera_refused`, `onvif_broken`, `onvif_failed`, `onvif_unsupported`, `bad_target`
-   */
-  ask<Answer>(address: string, operation: OnvifOperation<Answer>, signal?: AbortSignal): Promise<Answer>
-}
-
-/** Speaks to cameras. */
-export interface OnvifClient {
-  /**
-   * Asks the camera for its clock first: it refuses what is not signed with its own time.
-   * @param service address of its device service
-   */
-  open(service: string, login: CameraLogin): Promise<OnvifSession>
-}
-
-/** What is kept of a camera that was adopted: with the login of its streams it is asked again. */
-export interface OnvifLink {
-  /** Address of its device service. */
-  readonly service: string
-  /** Names the profile that is recorded. */
-  readonly recordToken: string
-  /** Names the one that is watched; null if it is the same. */
-  readonly watchToken: string | null
-  /** Pictures per second as it is set in the camera, for streams that do not say it; null if it is not told. */
-  readonly fps: number | null
-  /** Whether its streams were signed in to without Basic, and are so from then on. Links of before lack it. */
-  readonly isHashed?: boolean | undefined
-}
+import {
+  type CameraLogin,
+  mediaServices,
+  noneIfUnable,
+  type OnvifClient,
+  type OnvifLink,
+  type OnvifSession,
+} from './onvif.ts'
 
 /** What a camera can be recorded and watched by. */
 export interface Adoptable {
@@ -154,9 +113,9 @@ const RECORDABLE: ReadonlySet<string> = new Set(['H264', 'H265'])
 async function profilesOf(session: OnvifSession, service: string) {
   const host = new URL(service).hostname
   let seen: MediaProfile[] = []
-  for (const { address, version } of await mediaOf(session, service)) {
+  for (const { address, version } of await mediaServices(session, service)) {
     const media = { version, address: atHost(address, host) }
-    const profiles = await session.ask(media.address, getProfiles(version)).catch(noneIfUnable<MediaProfile[]>([]))
+    const profiles = (await session.ask(media.address, getProfiles(version)).catch(noneIfUnable)) ?? []
     seen = seen.length > 0 ? seen : profiles
     const recordable = profiles.filter(({ encoding }) => RECORDABLE.has(encoding))
     if (recordable.length > 0) return { media, profiles: recordable }
@@ -168,19 +127,6 @@ async function profilesOf(session: OnvifSession, service: string) {
       ? 'The camera tells of no video over ONVIF. Look at its video settings, or add it by its RTSP address.'
       : `The camera sends ${offered} alone; H.264 and H.265 are recorded. Set one of them in the camera.`,
   )
-}
-
-async function mediaOf(session: OnvifSession, service: string): Promise<MediaService[]> {
-  const services = await session.ask(service, getServices).catch(noneIfUnable<MediaService[]>([]))
-  return services.length > 0 ? services : await session.ask(service, getCapabilities)
-}
-
-/** Cameras lack operations, and say so in many ways; what the next one says counts. */
-function noneIfUnable<Answer>(none: Answer): (error: unknown) => Answer {
-  return (error) => {
-    if (error instanceof Fault && (error.code === 'onvif_unsupported' || error.code === 'onvif_failed')) return none
-    throw error
-  }
 }
 
 const pixelsOf = ({ height, width }: MediaProfile): number => width * height

@@ -6,8 +6,8 @@ import type { Mask } from '../../wire/mask.ts'
 import { type AccountRecord, maySee } from '../access/accounts.ts'
 import { cameraLimitFault } from '../licence/licence.ts'
 import type { StreamPlace } from '../ports.ts'
-import type { OnvifLink } from './adopt.ts'
 import type { Camera } from './camera.ts'
+import type { OnvifLink } from './onvif.ts'
 
 /** A camera as it is saved. Never changed in place. */
 export interface CameraRecord {

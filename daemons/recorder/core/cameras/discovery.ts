@@ -4,8 +4,9 @@ import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
 import { atHost } from '../../wire/onvif.ts'
 import type { ProbeMatch } from '../../wire/ws-discovery.ts'
-import type { Adopter, CameraLogin } from './adopt.ts'
+import type { Adopter } from './adopt.ts'
 import { type CameraBook, hostOf, type KnownCamera } from './book.ts'
+import type { CameraLogin } from './onvif.ts'
 
 /** Asks the networks of this machine for cameras. */
 export interface Prober {

@@ -9,8 +9,8 @@ import {
   setNtp,
   setSystemDateAndTime,
 } from '../../wire/onvif-clock.ts'
-import type { OnvifClient, OnvifLink, OnvifSession } from '../cameras/adopt.ts'
 import type { CameraRecord } from '../cameras/book.ts'
+import { loginOf, type OnvifClient, type OnvifLink, type OnvifSession } from '../cameras/onvif.ts'
 import type { OwnZone } from './own-clock.ts'
 import type { TimeServer } from './time-server.ts'
 import { areSameAllYear, offsetAt, type PosixZone, readPosixZone } from './time-zone.ts'
@@ -162,7 +162,7 @@ interface OpenCamera {
 /** A session is signed in the time that the camera has now: once that is set, another is needed. */
 async function opened({ onvif }: CameraClockParts, record: CameraRecord): Promise<OpenCamera> {
   const { service } = requireOnvif(record)
-  const login = { username: record.username ?? '', password: record.password ?? '' }
+  const login = loginOf(record)
   return { session: await onvif.open(service, login), service }
 }
 

@@ -1,9 +1,8 @@
 /** Outputs of cameras over ONVIF: relays. What hangs on one only its name tells, if anything does. */
 import { Fault } from '#kit/pure/fault.ts'
 import { DEVICE_IO, getRelayOutputs, setRelayOutputState } from '../../wire/onvif-outputs.ts'
-import type { OnvifClient, OnvifSession } from '../cameras/adopt.ts'
 import type { CameraOutput, CameraRecord } from '../cameras/book.ts'
-import { noneIfUnable, serviceAddress } from '../cameras/service-address.ts'
+import { loginOf, noneIfUnable, type OnvifClient, type OnvifSession, serviceAddress } from '../cameras/onvif.ts'
 
 /** One way to switch outputs of cameras. */
 export interface OutputDriver {
@@ -17,13 +16,14 @@ const SERVICE = { namespace: DEVICE_IO, capability: ['Extension', 'DeviceIO'] }
 
 export function createOnvifOutputs(onvif: OnvifClient): OutputDriver {
   /** @throws Fault `no_onvif`, and what the camera did */
-  async function opened({ name, onvif: link, password, username }: CameraRecord) {
+  async function opened(camera: CameraRecord) {
+    const { name, onvif: link } = camera
     if (!link)
       throw new Fault(
         'no_onvif',
         `${name} was added by the address of its stream: its outputs cannot be reached. Add it over ONVIF.`,
       )
-    const session = await onvif.open(link.service, { username: username ?? '', password: password ?? '' })
+    const session = await onvif.open(link.service, loginOf(camera))
     return { session, device: link.service }
   }
 

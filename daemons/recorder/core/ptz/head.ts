@@ -1,21 +1,20 @@
 /** The part of a camera that turns, spoken to over ONVIF: what it can, and commands in the units of its own. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { atHost, getCapabilities, getServices, type MediaService } from '../../wire/onvif.ts'
+import { atHost } from '../../wire/onvif.ts'
 import {
   absoluteMove,
   continuousMove,
   FIELD_OF_VIEW,
   getPresets,
-  getPtzCapability,
   getPtzNodes,
   getPtzOptions,
   getPtzProfiles,
-  getPtzService,
   getPtzStatus,
   gotoPreset,
   type PanTiltSpace,
   type Preset,
+  PTZ,
   type PtzNode,
   type PtzOptions,
   type PtzProfile,
@@ -27,8 +26,16 @@ import {
   stopMove,
   type ZoomSpace,
 } from '../../wire/onvif-ptz.ts'
-import type { OnvifClient, OnvifLink, OnvifSession } from '../cameras/adopt.ts'
 import type { CameraRecord } from '../cameras/book.ts'
+import {
+  loginOf,
+  mediaServices,
+  noneIfUnable,
+  type OnvifClient,
+  type OnvifLink,
+  type OnvifSession,
+  serviceAddress,
+} from '../cameras/onvif.ts'
 import { bestSpace, clampTo, type RawPosition, type Scale, scaleOf } from './geometry.ts'
 
 /** What a camera can, as it says itself. */
@@ -125,7 +132,7 @@ function requireOnvif({ name, onvif }: CameraRecord): OnvifLink {
 
 async function openHead({ mostPresets, onvif }: HeadsParts, record: CameraRecord): Promise<Head> {
   const { service } = requireOnvif(record)
-  const login = { username: record.username ?? '', password: record.password ?? '' }
+  const login = loginOf(record)
   let session = await onvif.open(service, login)
   const facts = await factsOf(session, record)
 
@@ -199,20 +206,18 @@ function between(value: number, from: Range, to: Range): number {
   return to.min + ((value - from.min) * (to.max - to.min)) / (from.max - from.min)
 }
 
+const SERVICE = { namespace: PTZ, capability: ['PTZ'] }
+
 async function factsOf(session: OnvifSession, record: CameraRecord): Promise<PtzFacts> {
   const { recordToken, service } = requireOnvif(record)
-  const host = new URL(service).hostname
-  const said =
-    (await session.ask(service, getPtzService).catch(unlessUnable)) ??
-    (await session.ask(service, getPtzCapability).catch(unlessUnable))
-  if (said === undefined) throw new Fault('no_ptz', `${record.name} says that it does not turn.`)
-  const address = atHost(said, host)
+  const address = await serviceAddress(session, service, SERVICE)
+  if (address === undefined) throw new Fault('no_ptz', `${record.name} says that it does not turn.`)
   const profiles = await profilesOf(session, service)
   const profile = profiles.find(({ token }) => token === recordToken) ?? profiles[0]
   if (!profile)
     throw new Fault('no_ptz', `No profile of ${record.name} turns. Add PTZ to the recorded one in the camera.`)
-  const nodes = (await session.ask(address, getPtzNodes).catch(unlessUnable)) ?? []
-  const options = await session.ask(address, getPtzOptions(profile.configuration)).catch(unlessUnable)
+  const nodes = (await session.ask(address, getPtzNodes).catch(noneIfUnable)) ?? []
+  const options = await session.ask(address, getPtzOptions(profile.configuration)).catch(noneIfUnable)
   return chosen(
     address,
     profile,
@@ -263,20 +268,9 @@ function within(range: Range, limit: Range | undefined): Range {
 /** The profiles that turn, of whichever service of media tells of some: the newer one knows more of video, and not always of PTZ. */
 async function profilesOf(session: OnvifSession, service: string): Promise<PtzProfile[]> {
   const host = new URL(service).hostname
-  for (const { address, version } of await mediaOf(session, service)) {
-    const found = await session.ask(atHost(address, host), getPtzProfiles(version)).catch(unlessUnable)
+  for (const { address, version } of await mediaServices(session, service)) {
+    const found = await session.ask(atHost(address, host), getPtzProfiles(version)).catch(noneIfUnable)
     if (found && found.length > 0) return found
   }
   return []
-}
-
-async function mediaOf(session: OnvifSession, service: string): Promise<MediaService[]> {
-  const services = (await session.ask(service, getServices).catch(unlessUnable)) ?? []
-  return services.length > 0 ? services : await session.ask(service, getCapabilities)
-}
-
-/** Cameras lack operations, and say so in many ways. */
-function unlessUnable(error: unknown): undefined {
-  if (error instanceof Fault && (error.code === 'onvif_unsupported' || error.code === 'onvif_failed')) return undefined
-  throw error
 }

@@ -3,7 +3,7 @@ import { systemClock } from '#kit/clock.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { until } from '#kit/test/until.ts'
 import { createOnvifClient } from '../../io/onvif-client.ts'
-import { getDeviceInformation, getProfiles, getServices } from '../../wire/onvif.ts'
+import { getDeviceInformation, getMediaServices, getProfiles } from '../../wire/onvif.ts'
 import { type PeerTraits, startOnvifPeer } from '../peer/onvif-camera.ts'
 
 const user = { username: 'onvif', password: 'pass&word' }
@@ -26,7 +26,7 @@ for (const signIn of ['any', 'wsse', 'digest'] as const)
     t.test(`a camera that wants ${signIn} is signed in to, its clock ${aheadMs / DAY_MS} days off`, async (t) => {
       const { ask, open, peer } = await stage(t, { signIn, aheadMs })
       t.same(await ask(), said)
-      t.equal((await (await open()).ask(peer.service, getServices)).length, 2)
+      t.equal((await (await open()).ask(peer.service, getMediaServices)).length, 2)
       t.equal(peer.refused.length, signIn === 'digest' ? 2 : 0, 'one session is challenged once')
     })
 

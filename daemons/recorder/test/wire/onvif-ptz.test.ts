@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
+import { getCapabilityAddress, getServiceAddress } from '../../wire/onvif.ts'
 import {
   absoluteMove,
   continuousMove,
@@ -8,8 +9,8 @@ import {
   getPtzNodes,
   getPtzOptions,
   getPtzProfiles,
-  getPtzService,
   getPtzStatus,
+  PTZ,
   SPHERICAL,
   setPreset,
 } from '../../wire/onvif-ptz.ts'
@@ -119,7 +120,8 @@ t.test('whatever a camera answers, nothing but a Fault comes of it', async () =>
     getPtzStatus('p'),
     getPresets('p', 3),
     setPreset('p', 'n'),
-    getPtzService,
+    getServiceAddress(PTZ),
+    getCapabilityAddress('PTZ'),
   ]
   fc.assert(
     fc.property(fc.array(tree, { maxLength: 4 }), (all) => {

@@ -1,18 +1,18 @@
 import t from 'tap'
-import { atHost, getCapabilities, getProfiles, getServices, getStreamUri } from '../../wire/onvif.ts'
+import { atHost, getMediaCapability, getMediaServices, getProfiles, getStreamUri } from '../../wire/onvif.ts'
 import { readXml } from '../../wire/xml.ts'
 
 t.test('knows the services of media in both versions, the newer first', async (t) => {
   const service = (version: number) =>
     `<Service><Namespace>http://www.onvif.org/ver${version}0/media/wsdl</Namespace><XAddr>http://c/${version}</XAddr></Service>`
-  const read = (text: string) => getServices.read(readXml(`<a>${text}</a>`))
+  const read = (text: string) => getMediaServices.read(readXml(`<a>${text}</a>`))
   t.same(read(service(1) + service(2)), [
     { version: 2, address: 'http://c/2' },
     { version: 1, address: 'http://c/1' },
   ])
   t.same(read('<Service><Namespace>http://www.onvif.org/ver20/ptz/wsdl</Namespace></Service>'), [])
   const older = '<a><Capabilities><Media><XAddr>http://c/m</XAddr></Media></Capabilities></a>'
-  t.same(getCapabilities.read(readXml(older)), [{ version: 1, address: 'http://c/m' }])
+  t.same(getMediaCapability.read(readXml(older)), [{ version: 1, address: 'http://c/m' }])
 })
 
 t.test('reads profiles of both versions, and leaves out those without video', async (t) => {

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createAdopter, type OnvifSession } from '../../../core/cameras/adopt.ts'
+import { createAdopter } from '../../../core/cameras/adopt.ts'
+import type { OnvifSession } from '../../../core/cameras/onvif.ts'
 import type { StreamListener, StreamPlace } from '../../../core/ports.ts'
 import type { MediaProfile, OnvifOperation } from '../../../wire/onvif.ts'
 

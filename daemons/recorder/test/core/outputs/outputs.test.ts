@@ -1,8 +1,8 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import type { OnvifClient } from '../../../core/cameras/adopt.ts'
 import type { CameraRecord } from '../../../core/cameras/book.ts'
+import type { OnvifClient } from '../../../core/cameras/onvif.ts'
 import { createOnvifOutputs } from '../../../core/outputs/onvif-driver.ts'
 import { type OutputState, Outputs } from '../../../core/outputs/outputs.ts'
 

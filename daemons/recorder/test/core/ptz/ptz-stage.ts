@@ -2,8 +2,8 @@
 
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import type { OnvifClient } from '../../../core/cameras/adopt.ts'
 import type { CameraRecord } from '../../../core/cameras/book.ts'
+import type { OnvifClient } from '../../../core/cameras/onvif.ts'
 import { type CameraWrite, createWrites } from '../../../core/clocks/writes.ts'
 import type { PtzGeometry } from '../../../core/ptz/geometry.ts'
 import { createHeads } from '../../../core/ptz/head.ts'
