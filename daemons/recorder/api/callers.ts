@@ -170,8 +170,9 @@ export function wholeFence({ accountOf }: Pick<Callers, 'accountOf'>): Fence {
 }
 
 /** @throws Fault `forbidden` for who only watches */
-export function requireOperator({ role }: AccountRecord, forWhat: string): void {
-  if (role === 'viewer') throw new Fault('forbidden', `${forWhat} is for operators and administrators.`)
+export function requireOperator({ role, username }: AccountRecord, forWhat: string): void {
+  if (role === 'viewer')
+    throw new Fault('forbidden', `${forWhat} is for operators and administrators, and ${username} is none.`)
 }
 
 /** @throws Fault `permission_needed` */

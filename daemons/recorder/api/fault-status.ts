@@ -28,7 +28,6 @@ export const faultStatus: Readonly<Record<string, number>> = {
   wrong_login: 401,
   csrf_missing: 403,
   installer_account: 403,
-  operator_needed: 403,
   license_camera_limit: 403,
   license_feature: 403,
   permission_needed: 403,

@@ -20,7 +20,6 @@ import { Fault } from '#kit/pure/fault.ts'
 import { HARMLESS, pictureTypeOf } from '#kit/pure/picture.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { PictureFolder } from '#kit/store/picture-folder.ts'
-import type { AccountRecord } from '../core/access/accounts.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import type { PlanAiming } from '../core/plans/aiming.ts'
 import {
@@ -35,6 +34,7 @@ import {
 import type { SitePlan, SitePlans } from '../core/plans/site-plans.ts'
 import type { Callers } from './callers.ts'
 import { cameraParams } from './camera-routes.ts'
+import { operatorsOnly } from './ptz-routes.ts'
 
 interface PlanRouteParts {
   cameras: CameraBook
@@ -306,13 +306,8 @@ function calibrationRoutes({ aiming, callers, cameras, plans, recorder }: PlanRo
   ]
 }
 
-/** Turning a camera, and asking it how it stands. @throws Fault `operator_needed` */
-function requireOperator({ role, username }: AccountRecord): void {
-  if (role === 'viewer')
-    throw new Fault('operator_needed', `Cameras are turned by operators and administrators; ${username} is a viewer.`)
-}
-
-function aimRoutes({ aiming, callers, cameras }: PlanRouteParts): Route[] {
+function aimRoutes({ aiming, ...parts }: PlanRouteParts): Route[] {
+  const operated = operatorsOnly(parts)
   return [
     route({
       method: 'GET',
@@ -324,12 +319,7 @@ function aimRoutes({ aiming, callers, cameras }: PlanRouteParts): Route[] {
         point: orNull(object({ x: number, y: number }, { description: 'null at the horizon and above it' })),
         ...{ bearingDeg: degrees, hfovDeg: number, position: ptzPosition },
       }),
-      handle({ caller, params }) {
-        const account = callers.accountOf(caller)
-        const { record } = cameras.require(params.id, account)
-        requireOperator(account)
-        return aiming.look(record)
-      },
+      handle: (ask) => aiming.look(operated(ask).record),
     }),
     route({
       method: 'POST',
@@ -357,11 +347,8 @@ function aimRoutes({ aiming, callers, cameras }: PlanRouteParts): Route[] {
         levelOnly: Type.Boolean({ description: 'whether only its pan was set, since its height is not known' }),
       }),
       handle(ask) {
-        const account = callers.accountOf(ask.caller)
-        const { record } = cameras.require(ask.params.id, account)
-        requireOperator(account)
+        const { by, record } = operated(ask)
         const { x, y, zoom = null } = ask.body
-        const by = { kind: 'person', name: ask.caller?.name ?? account.username } as const
         return aiming.aim(record, { point: [x, y], zoom }, by)
       },
     }),

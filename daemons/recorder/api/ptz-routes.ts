@@ -11,7 +11,7 @@ import type { By, CameraMoves } from '../core/ptz/moves.ts'
 import type { PtzBook } from '../core/ptz/ptz-book.ts'
 import type { Steering } from '../core/ptz/steering.ts'
 import type { Train } from '../core/ptz/training.ts'
-import type { Callers } from './callers.ts'
+import { type Callers, requireOperator } from './callers.ts'
 import { cameraParams } from './camera-routes.ts'
 
 interface PtzRouteParts {
@@ -33,11 +33,7 @@ export function operatorsOnly({ callers, cameras }: Pick<PtzRouteParts, 'callers
   return ({ caller, params }) => {
     const account = callers.accountOf(caller)
     const known = cameras.require(params.id, account)
-    if (account.role === 'viewer')
-      throw new Fault(
-        'forbidden',
-        `Cameras are turned by operators and administrators, and ${account.username} is none.`,
-      )
+    requireOperator(account, 'Turning cameras')
     return { ...known, by: { kind: 'person', name: caller?.name ?? null } }
   }
 }

@@ -67,7 +67,10 @@ t.test('3A.plans.aim operators turn cameras, viewers do not, and nobody one that
     ['POST /api/cameras/:id/plan/aim', aim],
     ['GET /api/cameras/:id/plan/looking', aim],
   ] as const) {
-    t.throws(() => as('viewer')(route, ask), { code: 'operator_needed', message: /ada is a viewer/ })
+    t.throws(() => as('viewer')(route, ask), {
+      code: 'forbidden',
+      message: /operators and administrators, and ada is none/,
+    })
     t.throws(() => as('viewer')(route, { ...ask, params: { id: 'vault' } }), { code: 'unknown_camera' })
     await as('operator')(route, ask)
   }
