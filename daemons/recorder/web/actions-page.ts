@@ -10,7 +10,7 @@ import { chip, say, toast } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { adoptStyle } from '#kit/web/style.ts'
 import { type Alert, type Button, rulesApi } from './rules-api.ts'
-import { isAdmin, me } from './state.ts'
+import { isAdmin, mayOperate } from './state.ts'
 import * as texts from './texts.ts'
 
 adoptStyle(`
@@ -42,9 +42,8 @@ export function ActionsPage(): VNode {
 function buttonGrid(buttons: readonly Button[], again: () => Promise<void>): Child {
   if (buttons.length === 0)
     return say('off', texts.noButtons, isAdmin.value ? texts.howToMakeButton : texts.askForButton)
-  const isWatching = me.value?.role === 'viewer'
-  const hint = isWatching ? html`<p class="small soft">${texts.operatorsPress}</p>` : null
-  return html`<div class="in stack"><div class="presses">${buttons.map((button) => html`<${Press} button=${button} isOff=${isWatching || !button.activeNow} again=${again} key=${button.id} />`)}</div>${hint}</div>`
+  const hint = mayOperate.value ? null : html`<p class="small soft">${texts.operatorsPress}</p>`
+  return html`<div class="in stack"><div class="presses">${buttons.map((button) => html`<${Press} button=${button} isOff=${!mayOperate.value || !button.activeNow} again=${again} key=${button.id} />`)}</div>${hint}</div>`
 }
 
 interface PressFacts {

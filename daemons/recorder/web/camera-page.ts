@@ -24,7 +24,7 @@ import {
 } from './camera-words.ts'
 import { Film, type Reel, SoundButton } from './film.ts'
 import { LiveFilm } from './live-film.ts'
-import { cameras, isAdmin, mayTurn } from './state.ts'
+import { cameras, isAdmin, mayOperate } from './state.ts'
 import * as texts from './texts.ts'
 
 const CameraClockPage = lazy(async () => (await import('./camera-clock-page.ts')).CameraClockPage)
@@ -79,7 +79,7 @@ function Known({ camera }: { camera: Camera }): VNode {
   return html`<div class="head"><h1>${name}</h1><div class="acts">${edit}<a class="btn primary" href=${linkTo('playback', id)}>Playback</a></div></div>
     ${verdict({ lit: litOf(camera), sentence: texts.sentenceOfState(stateText(camera, when)), why: [whyText(camera, when), remedyText(camera)].filter(Boolean).join(' ') })}
     <div class="cols"><section class="panel" aria-label="Picture"><${Now} camera=${camera} newest=${footage?.ranges.at(-1)} when=${when} isHeard=${isHeard} setHeard=${setHeard} /></section>
-      ${camera.onvif && mayTurn.value ? html`<${PtzPad} camera=${camera} />` : null}
+      ${camera.onvif && mayOperate.value ? html`<${PtzPad} camera=${camera} />` : null}
       <section class="panel" aria-label="Facts"><header><h2>Facts</h2></header>${factTable(factsOf(camera, footage, counts, when))}</section></div>
     ${camera.onvif ? html`<${OutputsPanel} camera=${camera} />` : null}`
 }

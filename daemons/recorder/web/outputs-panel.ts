@@ -10,7 +10,7 @@ import { Act, chip, lamp, say } from '#kit/web/parts.ts'
 import { adoptStyle } from '#kit/web/style.ts'
 import type { Camera } from './api.ts'
 import { type Output, rulesApi } from './rules-api.ts'
-import { isAdmin, look, me } from './state.ts'
+import { isAdmin, look, mayOperate, me } from './state.ts'
 import * as texts from './texts.ts'
 
 adoptStyle(`
@@ -45,7 +45,7 @@ export function OutputsPanel({ camera }: { camera: Camera }): VNode | null {
 }
 
 function row({ id: camera }: Camera, { id, name, on, until }: Output, again: () => Promise<void>): VNode {
-  const mayNot = me.value?.role === 'viewer' || me.value?.permissions.includes('outputs') !== true
+  const mayNot = !mayOperate.value || me.value?.permissions.includes('outputs') !== true
   const act = (state: 'pulse' | 'on' | 'off', label: string) =>
     html`<${Act} waits=${mayNot} label=${`${label}: ${name}`} run=${() => void doneOrSaid(() => rulesApi.switchOutput(camera, id, state), again, texts.outputIs(name, texts.outputStates[state]))}>${label}</${Act}>`
   const state = on

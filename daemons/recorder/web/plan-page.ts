@@ -10,7 +10,7 @@ import { adoptStyle } from '#kit/web/style.ts'
 import { type Looking, type Placement, planApi, type SitePlan, type SitePlans } from './plan-api.ts'
 import { type Pinned, PlanCanvas } from './plan-canvas.ts'
 import type { Spot } from './plan-shapes.ts'
-import { cameras, isAdmin, mayTurn, planChanges } from './state.ts'
+import { cameras, isAdmin, mayOperate, planChanges } from './state.ts'
 import * as texts from './texts.ts'
 
 const PlanSide = lazy(async () => (await import('./plan-side.ts')).PlanSide)
@@ -77,7 +77,7 @@ function Shown({ plan, known, setKnown, again }: ShownFacts): VNode {
     })
     .toSorted((a, b) => a.name.localeCompare(b.name))
   const chosen = pins.find(({ id }) => id === chosenId)
-  const turns = chosen?.placement.calibration?.kind === 'ptz' && mayTurn.value ? chosen : undefined
+  const turns = chosen?.placement.calibration?.kind === 'ptz' && mayOperate.value ? chosen : undefined
   const looking = useLooking(turns?.id)
 
   /** Shown at once, as it will be. */

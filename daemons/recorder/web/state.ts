@@ -25,8 +25,8 @@ const siteName = signal<string | null>(null)
 /** The person; null when nobody is signed in, undefined until that is known. */
 export const me = signal<Account | null | undefined>(undefined)
 export const isAdmin = computed(() => me.value?.role === 'administrator')
-/** Whether cameras may be turned. */
-export const mayTurn = computed(() => isAdmin.value || me.value?.role === 'operator')
+/** Whether cameras may be turned, buttons pressed and outputs switched: what an operator does. */
+export const mayOperate = computed(() => isAdmin.value || me.value?.role === 'operator')
 /** Whether footage older than the last two minutes may be seen, and kept as a file. */
 export const mayExport = computed(() => me.value?.permissions.includes('export') === true)
 
