@@ -225,7 +225,7 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
   const { ledger } = records
   const licence = await licenceOf(context, {
     ...{ conditions: ledger, cameras: () => cameras.list().length },
-    onChange: (state) => watching.tellAll({ type: 'license-changed', state }),
+    onChange: (state) => watching.feed.tellStale({ type: 'license-changed', state }, () => true),
   })
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
   const keeper = createStorage({ book: storage, footage })
@@ -254,7 +254,7 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
   const seeing: Seeing = await createSeeing(context, { ledger, wall, watching, cameras, footage, keepMs })
   const ptz: PtzHouse = await ptzOf(context, {
     ...{ ledger, cameras, writes: clocks.writes, decoder: parts.pictures.decoder, newest: watching.newest },
-    ...{ tell: watching.tell, zone: () => clocks.zone.name() },
+    ...{ feed: watching.feed, zone: () => clocks.zone.name() },
   })
   const talking: Talking = await talkOf(context, cameras)
   for (const listener of seen) seeing.onEvent(listener)

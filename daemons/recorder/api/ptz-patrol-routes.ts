@@ -67,7 +67,7 @@ function patrolView(camera: string, { book, patrols }: Pick<PatrolRouteParts, 'b
 }
 
 export function patrolMessage(camera: string, parts: Pick<PatrolRouteParts, 'book' | 'patrols'>) {
-  return { type: 'ptz-patrol', cameraId: camera, ...patrolView(camera, parts) }
+  return { type: 'ptz-patrol', ...patrolView(camera, parts) }
 }
 
 function followView(camera: string, { book, follows }: Pick<PatrolRouteParts, 'book' | 'follows'>) {
@@ -76,7 +76,7 @@ function followView(camera: string, { book, follows }: Pick<PatrolRouteParts, 'b
 }
 
 export function followMessage(camera: string, parts: Pick<PatrolRouteParts, 'book' | 'follows'>) {
-  return { type: 'ptz-follow', cameraId: camera, ...followView(camera, parts) }
+  return { type: 'ptz-follow', ...followView(camera, parts) }
 }
 
 export function patrolRoutes(parts: PatrolRouteParts): Route[] {

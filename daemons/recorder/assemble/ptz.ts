@@ -6,8 +6,10 @@ import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { Part } from '#kit/run/parts.ts'
 import { followMessage, patrolMessage } from '../api/ptz-patrol-routes.ts'
 import type { RecorderConfig } from '../config.ts'
+import type { AccountRecord } from '../core/access/accounts.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import type { Writes } from '../core/clocks/writes.ts'
+import type { StatusFeed } from '../core/live/feed.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
 import type { PictureDecoder } from '../core/ports.ts'
 import { Follows } from '../core/ptz/follow.ts'
@@ -42,8 +44,7 @@ interface PtzParts {
   decoder: Pick<PictureDecoder, 'shades'>
   /** What a camera shows now. */
   newest(camera: string): ChosenPicture | undefined
-  /** Tells something of a camera to who reads the feed. */
-  tell(camera: string, message: Readonly<Record<string, unknown>>): void
+  feed: Pick<StatusFeed<AccountRecord>, 'tell'>
   /** IANA name of the zone of this machine. */
   zone(): string
 }
@@ -109,13 +110,13 @@ export async function ptzOf(context: Context, parts: PtzParts): Promise<PtzHouse
 /** What moves cameras without a person. */
 function byThemselves(
   { clock, config: { ptz }, log }: Context,
-  { cameras, tell, zone }: PtzParts,
+  { cameras, feed, zone }: PtzParts,
   { book, moves }: { book: PtzBook; moves: CameraMoves },
 ) {
   const follows: Follows = new Follows({
     ...{ clock, moves, book },
     limits: { everyMs: ptz.follow_ms, lostMs: ptz.lost_ms, leadMs: ptz.lead_ms },
-    onChange: (camera) => tell(camera, followMessage(camera, { book, follows })),
+    onChange: (camera) => feed.tell(camera, followMessage(camera, { book, follows })),
   })
   const patrols: Patrols = new Patrols({
     ...{ clock, moves, book, zone },
@@ -124,7 +125,7 @@ function byThemselves(
       if (!known?.record.enabled) return 'The camera is switched off.'
       return follows.isBusy(camera) ? 'Auto tracking has the camera.' : null
     },
-    onChange: (camera) => tell(camera, patrolMessage(camera, { book, patrols })),
+    onChange: (camera) => feed.tell(camera, patrolMessage(camera, { book, patrols })),
     onUnsaved: (fault) => log.error('the pause of a patrol is not kept', { fault }),
   })
   return { follows, patrols }

@@ -10,7 +10,7 @@ import { cameraEventAnswerOf, cameraEventRoutes } from '../api/camera-event-rout
 import { outputRoutes } from '../api/output-routes.ts'
 import { ruleRoutes } from '../api/rule-routes.ts'
 import type { RecorderConfig } from '../config.ts'
-import { type AccountRecord, maySee } from '../core/access/accounts.ts'
+import type { AccountRecord } from '../core/access/accounts.ts'
 import { type CameraEvent, type CameraEvents, createCameraEvents } from '../core/camera-events/camera-events.ts'
 import type { CameraEventsStatus } from '../core/camera-events/meaning.ts'
 import type { CameraRecord } from '../core/cameras/book.ts'
@@ -31,7 +31,7 @@ type Context = AssembleContext<RecorderConfig>
 interface ReactingParts extends RulingWorld {
   ledger: Ledger
   recorder: Recorder
-  feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'happened'>
+  feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'tell' | 'tellEach'>
   /** A camera claims something. */
   onClaim(event: CameraEvent): void
 }
@@ -71,8 +71,7 @@ export async function createReacting(context: Context, parts: ReactingParts): Pr
       cameras()
         .list()
         .find(({ record }) => record.id === event.camera)?.record.name ?? ''
-    const told = { type: 'camera-event', cameraId: event.camera, event: cameraEventAnswerOf(event, name) }
-    feed.happened((account) => (maySee(account, event.camera) ? told : undefined))
+    feed.tell(event.camera, { type: 'camera-event', event: cameraEventAnswerOf(event, name) })
     ruling.claimed(event)
     parts.onClaim(event)
   }
@@ -127,8 +126,7 @@ async function outputsOf(
     ...(await openOutputs(stateFolder, log)),
     retry: { firstMs: bounds.retry_first_ms, maxMs: bounds.retry_max_ms },
     onSwitched(camera, id, now) {
-      const told = { type: 'camera-output', cameraId: camera, id, ...now }
-      feed.happened((account) => (maySee(account, camera) ? told : undefined))
+      feed.tell(camera, { type: 'camera-output', id, ...now })
     },
     onStuck(camera, id, why) {
       const where = `${cameraOf(camera)?.name ?? camera}, ${id}`

@@ -28,7 +28,7 @@ export interface RulingWorld {
   ledger: Pick<Ledger, 'onTold'>
   writes: Pick<Writes, 'add'>
   cameras(): CameraBook
-  feed: Pick<StatusFeed<AccountRecord>, 'happened'>
+  feed: Pick<StatusFeed<AccountRecord>, 'tellEach'>
   hasAccount(id: string): boolean
   preserve(wish: Omit<PreservedStretch, 'id'>): Promise<unknown>
   /** IANA name. */
@@ -78,7 +78,7 @@ export async function rulingOf(
     keep: (alert) => happened.putAlert(alert),
     onAlert(alert) {
       parts.onAlert?.(alertAnswerOf(alert, { accountId: '', sees: () => true, nameOf }))
-      feed.happened((account) => {
+      feed.tellEach((account) => {
         if (!isShown(alert, account)) return undefined
         const sees = (camera: string) => maySee(account, camera)
         return { type: 'alert', alert: alertAnswerOf(alert, { accountId: account.id, sees, nameOf }) }

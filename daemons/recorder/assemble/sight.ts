@@ -140,7 +140,7 @@ function eventsOf({ clock, config, log, stateFolder }: Context, { cameras, ledge
   const book = createEventBook({
     ...{ clock, store, limits: { writeMs, queue } },
     onEvent(event, phase) {
-      watching.tell(event.cameraId, { type: 'event', phase, event: eventView(event, nameOf(event.cameraId)) })
+      watching.feed.tell(event.cameraId, { type: 'event', phase, event: eventView(event, nameOf(event.cameraId)) })
       for (const listener of listeners) listener(event, phase)
     },
     onFault: (fault) => tellLedger(ledger, { what: 'events_not_kept', where: 'events' }, fault),
@@ -159,9 +159,10 @@ function sightOf(
     ...{ clock, events, decoder, nowAt, look: watching.look },
     limits: { agree, lookMs, lostMs, score, staleMs, tracks, waitingBytes: config.detector.waiting_bytes },
     masksOf: (camera) => masksOf(cameras.require(camera, { cameras: 'all' }).record),
-    onActivity: (camera, active) => watching.tell(camera, { type: 'camera-activity', active, at: Math.round(nowAt()) }),
+    onActivity: (camera, active) =>
+      watching.feed.tell(camera, { type: 'camera-activity', active, at: Math.round(nowAt()) }),
   })
-  sight.onSighting(({ at, boxes, cameraId }) => watching.tell(cameraId, { type: 'detections', at, boxes }))
+  sight.onSighting(({ at, boxes, cameraId }) => watching.feed.tell(cameraId, { type: 'detections', at, boxes }))
   return sight
 }
 

@@ -11,7 +11,7 @@ import { type AccountRecord, maySee } from '../core/access/accounts.ts'
 import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
-import { createStatusFeed, type FeedNews, type StatusFeed } from '../core/live/feed.ts'
+import { createStatusFeed, type StatusFeed } from '../core/live/feed.ts'
 import { createLive, type Live } from '../core/live/live.ts'
 import type { PlaySub } from '../core/live/sub-stream.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
@@ -42,13 +42,9 @@ export interface Watching {
   look: Live['look']
   /** The state of a camera is another. */
   stateChanged(): void
-  /** What every reader of the feed is told. */
-  tellAll(news: FeedNews): void
   /** Told whenever a camera may be another, was added or removed; quick. @returns ends it */
   onCamera(listener: () => void): () => void
-  feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'happened'>
-  /** Tells something of a camera to the readers of the feed who see it. */
-  tell(cameraId: string, message: FeedNews): void
+  feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'tell' | 'tellEach' | 'tellStale'>
   /** These cameras are there now. */
   camerasAre(records: readonly CameraRecord[]): void
   /** Plans of the site are others, or where a camera is on them. */
@@ -59,12 +55,6 @@ export interface Watching {
   /** For who takes no sockets. */
   route(callers: Callers): Route
   part: Part
-}
-
-/** Tells something of a camera to who may see it. */
-function tellOfCamera(feed: StatusFeed<AccountRecord>, cameraId: string, { type, ...message }: FeedNews): void {
-  const told = { type, cameraId, ...message }
-  feed.happened((account) => (maySee(account, cameraId) ? told : undefined))
 }
 
 export function createWatching(context: AssembleContext<RecorderConfig>, parts: WatchingParts): Watching {
@@ -93,7 +83,7 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
   })
   const listeners = new Set<() => void>()
   const seenBy = (account: AccountRecord) => toldCameras(cameras(), account, plans)
-  const feed = createStatusFeed({ clock, seenBy })
+  const feed = createStatusFeed<AccountRecord>({ clock, seenBy, maySee })
   const changed = () => {
     feed.changed()
     for (const listener of listeners) listener()
@@ -108,15 +98,13 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    tellAll: (news) => feed.tell(news, () => true),
     feed,
-    tell: (cameraId, news) => tellOfCamera(feed, cameraId, news),
     camerasAre(records) {
       live.keep(records.map((record) => ({ id: record.id, sub: subPlaceOf(record) })))
       changed()
     },
     planChanged({ cameraId, isFor }) {
-      feed.tell({ type: 'site-plan-changed', ...(cameraId !== undefined && { cameraId }) }, isFor)
+      feed.tellStale({ type: 'site-plan-changed', ...(cameraId !== undefined && { cameraId }) }, isFor)
       feed.changed()
     },
     hide: (camera) => live.hide(camera),

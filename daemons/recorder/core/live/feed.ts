@@ -13,6 +13,7 @@ interface FeedParts<Account> {
   clock: Clock
   /** The cameras that an account may see, as they are now. */
   seenBy(account: Account): ToldCamera[]
+  maySee(account: Account, cameraId: string): boolean
 }
 
 /** @returns false if it was not taken: too much waits */
@@ -26,16 +27,15 @@ export interface StatusFeed<Account> {
   open(account: Account, tell: TellReader): () => void
   /** A camera may be another now. */
   changed(): void
+  /** Tells what happened at a camera, once, to who sees it; a reader for whom too much waits is not told. */
+  tell(cameraId: string, news: FeedNews): void
+  /** The same of what is not of one camera. @param newsFor what an account is told; undefined: nothing */
+  tellEach(newsFor: (account: Account) => FeedNews | undefined): void
   /**
-   * Something else is another, which readers ask for then.
-   * @param news for whom `isFor` says; who cannot be told is told its type alone, later and once
+   * What readers have asked for by a route is another: they ask anew.
+   * @param isFor who is told; a reader for whom too much waits is told the type alone, later and once
    */
-  tell(news: FeedNews, isFor: (account: Account) => boolean): void
-  /**
-   * Tells what happened once; a reader for whom too much waits is not told.
-   * @param of what an account is told of it; undefined: nothing
-   */
-  happened(of: (account: Account) => object | undefined): void
+  tellStale(news: FeedNews, isFor: (account: Account) => boolean): void
   close(): void
 }
 
@@ -54,7 +54,7 @@ interface Reader<Account> {
   missed: Set<string>
 }
 
-export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>): StatusFeed<Account> {
+export function createStatusFeed<Account>({ clock, maySee, seenBy }: FeedParts<Account>): StatusFeed<Account> {
   const readers = new Set<Reader<Account>>()
   let gathering: Timer | undefined
   let heartbeat: Timer | undefined
@@ -90,7 +90,15 @@ export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>)
     heartbeat = undefined
   }
 
+  function tellEach(newsFor: (account: Account) => FeedNews | undefined): void {
+    for (const { account, tell } of readers) {
+      const news = newsFor(account)
+      if (news) tell(JSON.stringify(news))
+    }
+  }
+
   return {
+    tellEach,
     open(account, tell) {
       const seen = seenBy(account)
       const reader: Reader<Account> = { account, tell, told: new Map(), missed: new Set() }
@@ -106,15 +114,13 @@ export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>)
     changed() {
       if (readers.size > 0) gathering ??= clock.after(GATHER_MS, updateAll)
     },
-    tell(news, isFor) {
+    tell(cameraId, { type, ...more }) {
+      const news = { type, cameraId, ...more }
+      tellEach((account) => (maySee(account, cameraId) ? news : undefined))
+    },
+    tellStale(news, isFor) {
       for (const reader of readers)
         if (isFor(reader.account) && !reader.tell(JSON.stringify(news))) reader.missed.add(news.type)
-    },
-    happened(of) {
-      for (const { account, tell } of readers) {
-        const message = of(account)
-        if (message) tell(JSON.stringify(message))
-      }
     },
     close,
   }

@@ -10,6 +10,7 @@ function stage() {
   ])
   const feed = createStatusFeed<readonly string[]>({
     clock,
+    maySee: (account, id) => account.includes(id),
     seenBy: (account) =>
       [...cameras]
         .filter(([id]) => account.includes(id))
@@ -83,14 +84,34 @@ t.test(
     const { clock, feed, read } = stage()
     const [guard, boss] = [read('door'), read('door', 'yard')]
     const about = (id: string) => (account: readonly string[]) => account.includes(id)
-    feed.tell({ type: 'site-plan-changed', cameraId: 'yard' }, about('yard'))
+    feed.tellStale({ type: 'site-plan-changed', cameraId: 'yard' }, about('yard'))
     t.same(guard.heard.slice(1), [])
     t.same(boss.heard.slice(1), [{ type: 'site-plan-changed', cameraId: 'yard' }])
     boss.isFull = true
-    for (const id of ['door', 'yard', 'door']) feed.tell({ type: 'site-plan-changed', cameraId: id }, about(id))
+    for (const id of ['door', 'yard', 'door']) feed.tellStale({ type: 'site-plan-changed', cameraId: id }, about(id))
     t.equal(guard.heard.length, 3)
     boss.isFull = false
     clock.advance(15_000)
     t.same(boss.heard.slice(2), [{ type: 'site-plan-changed' }, { type: 'heartbeat', at: 15_000 }])
   },
 )
+
+t.test('A.Events.2 what happened once is told to who sees its camera, and to a slow reader never', async (t) => {
+  const { clock, feed, read } = stage()
+  const [guard, boss] = [read('door'), read('door', 'yard')]
+  const happen = () => {
+    feed.tell('yard', { type: 'detections', boxes: [] })
+    feed.tellEach((account) => (account.includes('yard') ? { type: 'alert', cameras: account.length } : undefined))
+  }
+  happen()
+  t.same(guard.heard.slice(1), [])
+  t.same(boss.heard.slice(1), [
+    { type: 'detections', cameraId: 'yard', boxes: [] },
+    { type: 'alert', cameras: 2 },
+  ])
+  boss.isFull = true
+  happen()
+  boss.isFull = false
+  clock.advance(15_000)
+  t.same(boss.heard.slice(3), [{ type: 'heartbeat', at: 15_000 }])
+})
