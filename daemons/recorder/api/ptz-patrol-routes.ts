@@ -24,7 +24,7 @@ interface PatrolRouteParts {
 
 const strict = { additionalProperties: false }
 const MOST_STEPS = 64
-const timeOfDay = Type.String({
+export const timeOfDay = Type.String({
   pattern: '^([01]\\d|2[0-3]):[0-5]\\d$',
   description: 'HH:MM in the zone of the recorder',
 })

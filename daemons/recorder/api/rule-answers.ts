@@ -16,6 +16,7 @@ import {
 import type { ActionWish, RuleWish } from '../core/rules/rule-book.ts'
 import { type Alert, resultStates } from '../core/rules/rules.ts'
 import { pulseSeconds } from './output-routes.ts'
+import { timeOfDay } from './ptz-patrol-routes.ts'
 
 const strict = { additionalProperties: false }
 const id = Type.String({ minLength: 1, maxLength: 64 })
@@ -60,14 +61,13 @@ const trigger = Type.Union([
   ),
 ])
 
-const clockTime = Type.String({ pattern: '^(?:[01]\\d|2[0-3]):[0-5]\\d$', maxLength: 5, description: 'HH:MM' })
 const schedule = Type.Object(
   {
     days: Type.Array(Type.Integer({ minimum: 0, maximum: 6 }), {
       ...{ minItems: 1, maxItems: 7, uniqueItems: true, description: '0 is Sunday' },
     }),
-    from: clockTime,
-    to: { ...clockTime, description: 'HH:MM; one before `from` is on the next day' },
+    from: timeOfDay,
+    to: { ...timeOfDay, description: 'HH:MM; one before `from` is on the next day' },
   },
   strict,
 )

@@ -1,8 +1,9 @@
 /** Patrols: cameras that go from preset to preset by themselves, by a schedule, and stand back where somebody else moves them. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { isWithin } from '../schedule.ts'
 import type { By, CameraMoves } from './moves.ts'
-import type { PatrolRecord, PatrolSchedule, PtzBook } from './ptz-book.ts'
+import type { PatrolRecord, PtzBook } from './ptz-book.ts'
 
 export type PatrolState = 'off' | 'waiting' | 'running' | 'paused' | 'held'
 type PatrolEvent = 'enabled' | 'disabled' | 'due' | 'notDue' | 'command' | 'timeUp' | 'pause' | 'resume'
@@ -173,7 +174,7 @@ export class Patrols {
 
   #whyNot(camera: string, { schedule }: PatrolRecord, { failed }: Running): string | null {
     const { clock, whyNot, zone } = this.#parts
-    if (schedule && !isOpen(schedule, clock.epochMs(), zone())) return 'It is not the time of its schedule.'
+    if (schedule && !isWithin(schedule, clock.epochMs(), zone())) return 'It is not the time of its schedule.'
     if (failed && clock.monotonicMs() < failed.untilMs) return failed.sentence
     return whyNot(camera)
   }
@@ -217,18 +218,4 @@ export class Patrols {
   async #put(camera: string, patrol: PatrolRecord, change: Partial<PatrolRecord>): Promise<void> {
     await this.#parts.book.put(camera, { patrol: { ...patrol, ...change } })
   }
-}
-
-const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
-
-/** Whether an instant lies within a schedule. */
-export function isOpen({ days, from, to }: PatrolSchedule, at: number, timeZone: string): boolean {
-  const options = { timeZone, weekday: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const
-  const parts = new Intl.DateTimeFormat('en-GB', options).formatToParts(at)
-  const part = (type: string) => parts.find((one) => one.type === type)?.value ?? ''
-  const day = DAYS.indexOf(part('weekday'))
-  const now = `${part('hour')}:${part('minute')}`
-  const isOf = (one: number) => days.includes((one + 7) % 7)
-  if (from < to) return isOf(day) && from <= now && now < to
-  return (isOf(day) && now >= from) || (isOf(day - 1) && now < to)
 }

@@ -1,4 +1,5 @@
 /** What was said of cameras that turn, and learned of them; kept across restarts. */
+import type { Schedule } from '../schedule.ts'
 import type { PtzGeometry } from './geometry.ts'
 
 /** One step of a patrol. */
@@ -9,21 +10,12 @@ interface PatrolStep {
   readonly dwellSeconds: number
 }
 
-/** When a patrol runs, in the zone of the recorder. Over midnight it belongs to the day on which it begins. */
-export interface PatrolSchedule {
-  /** 0 is Sunday. */
-  readonly days: readonly number[]
-  /** `HH:MM`. The same twice: all day. */
-  readonly from: string
-  readonly to: string
-}
-
 /** A patrol as it is saved. Never changed in place. */
 export interface PatrolRecord {
   readonly steps: readonly PatrolStep[]
   readonly enabled: boolean
   /** Null: always. */
-  readonly schedule: PatrolSchedule | null
+  readonly schedule: Schedule | null
   readonly resumeAfterSeconds: number
   /** Held until it is resumed. */
   readonly isHeld: boolean

@@ -1,7 +1,7 @@
 /** A rule: what it waits for, under which conditions, and what it does. */
 import type { CameraEventKind } from '../camera-events/meaning.ts'
 import type { OutputWish } from '../outputs/outputs.ts'
-import type { Schedule } from './schedule.ts'
+import type { Schedule } from '../schedule.ts'
 
 export const triggerTypes = [
   ...(['detection', 'departure', 'occupancy', 'absence'] as const),

@@ -1,12 +1,12 @@
 /** Rules at work: what happened is held against each of them, and what one does runs beside everything else. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { isWithin } from '../schedule.ts'
 import type { Actor } from './actions.ts'
 import { targetOf } from './actions.ts'
 import type { Lanes } from './lanes.ts'
 import { type Action, isArmed, type Rule } from './rule.ts'
 import type { RuleBook } from './rule-book.ts'
-import { isWithin } from './schedule.ts'
 import { createPresence, type DetectedEvent, fitsThing, isAbout, type Occurrence, occurrenceOf } from './triggers.ts'
 
 export const resultStates = ['waiting', 'done', 'failed'] as const

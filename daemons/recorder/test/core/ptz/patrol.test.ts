@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isOpen, type PatrolState, Patrols, patrolStateTable } from '../../../core/ptz/patrol.ts'
+import { type PatrolState, Patrols, patrolStateTable } from '../../../core/ptz/patrol.ts'
 import { createPtzBook, type PatrolRecord, type PtzRecord } from '../../../core/ptz/ptz-book.ts'
 import { ann, CAMERA, ptzStage } from './ptz-stage.ts'
 
@@ -123,20 +123,3 @@ t.test('A.patrol it waits for its time, and for what keeps the camera, and says 
   await patrols.set(CAMERA, record)
   t.match(patrols.status(CAMERA), { state: 'waiting', reason: /time of its schedule/ })
 })
-
-t.test(
-  'A.patrol a schedule is of the zone of the recorder, and over midnight of the day on which it begins',
-  async (t) => {
-    const of = (days: number[], [from = '', to = '']: string[], at: string, zone = 'UTC') =>
-      isOpen({ days, from, to }, Date.parse(at), zone)
-    // 2026-11-28 is a Saturday.
-    t.equal(of([6], ['08:00', '18:00'], '2026-11-28T08:00Z'), true)
-    t.equal(of([6], ['08:00', '18:00'], '2026-11-28T18:00Z'), false)
-    t.equal(of([5], ['08:00', '18:00'], '2026-11-28T09:00Z'), false)
-    t.equal(of([6], ['22:00', '06:00'], '2026-11-29T05:59Z'), true, 'Sunday morning is of Saturday')
-    t.equal(of([6], ['22:00', '06:00'], '2026-11-28T05:59Z'), false)
-    t.equal(of([6], ['00:00', '00:00'], '2026-11-28T00:00Z'), true, 'all day')
-    t.equal(of([6], ['00:00', '00:00'], '2026-11-29T00:00Z'), false)
-    t.equal(of([0], ['00:30', '02:00'], '2026-11-28T23:45Z', 'Europe/Berlin'), true)
-  },
-)

@@ -9,7 +9,6 @@ import { createLanes } from '../../../core/rules/lanes.ts'
 import { type Action, type Rule, reachOf, type Trigger } from '../../../core/rules/rule.ts'
 import { createRuleBook, type RuleWish } from '../../../core/rules/rule-book.ts'
 import { type Alert, createRules } from '../../../core/rules/rules.ts'
-import { isWithin } from '../../../core/rules/schedule.ts'
 import type { DetectedEvent } from '../../../core/rules/triggers.ts'
 
 const outputs = { probedAt: 1, notes: null, list: [{ id: 'r1', kind: 'siren', name: 'Siren', driver: 'onvif' }] }
@@ -279,23 +278,6 @@ t.test('3A.action-rule arming for a time ends by itself, and a change is for goo
   await book.arm([id], false, 0)
   t.match(book.require(id), { armed: false, temporary: null })
   t.throws(() => rules.press('n0', 'ann'), { code: 'unknown_rule' })
-})
-
-t.test('a schedule counts in its zone, over midnight, and over the change of the clock', async (t) => {
-  const night = { days: [5], from: '22:00', to: '06:00' }
-  const at = (text: string) => Date.parse(text)
-  const zone = 'Europe/Berlin'
-  t.equal(isWithin(night, at('2026-11-27T21:00:00Z'), zone), true, 'Friday 22:00')
-  t.equal(isWithin(night, at('2026-11-27T20:59:59Z'), zone), false)
-  t.equal(isWithin(night, at('2026-11-28T04:59:59Z'), zone), true, 'Saturday morning belongs to Friday')
-  t.equal(isWithin(night, at('2026-11-28T05:00:00Z'), zone), false)
-  t.equal(isWithin(night, at('2026-11-28T21:00:00Z'), zone), false)
-  t.equal(isWithin({ days: [0], from: '00:00', to: '00:00' }, at('2026-11-29T22:59:00Z'), zone), true, 'a whole day')
-  t.equal(
-    isWithin({ days: [0], from: '02:00', to: '04:00' }, at('2026-03-29T01:30:00Z'), zone),
-    true,
-    '03:30 in summer',
-  )
 })
 
 t.test('3A.Errors rules that could never do what they say are refused', async (t) => {

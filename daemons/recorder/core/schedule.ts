@@ -1,11 +1,12 @@
-/** When a rule counts: on which days of the week, and from when to when, by the recorder's zone. */
+/** When a rule counts and a patrol runs: on which days of the week, and from when to when, by the recorder's zone. */
 
-/** Interface document 3, A, Patrol: the same form. Day 0 is Sunday. */
+/** Never changed in place. @source interface document 3, A, Patrol */
 export interface Schedule {
+  /** 0 is Sunday. */
   readonly days: readonly number[]
   /** HH:MM. */
   readonly from: string
-  /** HH:MM; one before `from` is on the next day, the same one a day later. */
+  /** HH:MM; one before `from` is on the next day, the same one a day later: all day. */
   readonly to: string
 }
 
