@@ -181,12 +181,8 @@ function readerOf({ cameras }: Pick<RuleRouteParts, 'cameras'>) {
   return (account: AccountRecord) => ({
     accountId: account.id,
     sees: (camera: string) => maySee(account, camera),
-    nameOf: (camera: string) => nameOf(cameras, camera),
+    nameOf: (camera: string) => cameras.find(camera)?.name ?? camera,
   })
-}
-
-function nameOf(cameras: Pick<CameraBook, 'list'>, camera: string): string {
-  return cameras.list().find(({ record }) => record.id === camera)?.record.name ?? camera
 }
 
 const alarmAnswer = object({
@@ -255,7 +251,7 @@ function happenedRoutes(parts: RuleRouteParts): Route[] {
           return (
             (source === undefined || entry.what === source) &&
             (severity === undefined || entry.severity === severity) &&
-            (cameraId === undefined || cameraOf(entry) === cameraId) &&
+            (cameraId === undefined || cameras.findAt(entry.where)?.id === cameraId) &&
             (since === undefined || entry.until === null || entry.until >= since) &&
             (until === undefined || entry.since < until)
           )
@@ -264,15 +260,9 @@ function happenedRoutes(parts: RuleRouteParts): Route[] {
     }),
   ]
 
-  /** Conditions name a camera by its name, and what is at it behind a comma. */
-  function cameraOf({ where }: LedgerEntry): string | null {
-    const found = cameras.list().find(({ record }) => where === record.name || where.startsWith(`${record.name}, `))
-    return found?.record.id ?? null
-  }
-
   function alarmOf(entry: LedgerEntry) {
     const { acknowledgedBy, count, id, sentence, severity, since, until, what, where } = entry
-    const cameraId = cameraOf(entry)
+    const cameraId = cameras.findAt(where)?.id ?? null
     return { id, source: what, where, cameraId, severity, message: sentence, at: since, until, count, acknowledgedBy }
   }
 }

@@ -55,10 +55,7 @@ interface RuleMoveParts {
 /** Turns cameras for rules. */
 export function ruleMoves({ aiming, cameras, plans, ptz }: RuleMoveParts): RuleMoves {
   const record = (camera: string): CameraRecord => cameras().require(camera, { cameras: 'all' }).record
-  const known = (camera: string) =>
-    cameras()
-      .list()
-      .find((one) => one.record.id === camera)?.record
+  const known = (camera: string) => cameras().find(camera)
 
   function presetTrouble(camera: string): string | null {
     if (known(camera)?.onvif) return null
@@ -97,21 +94,14 @@ function placeSeen(plans: SitePlans, camera: string, [left, , right, bottom]: re
 
 /** Speaks through cameras for rules. */
 export function ruleTalker(cameras: () => CameraBook, talking: () => Talking): RuleTalker {
-  const known = (camera: string) =>
-    cameras()
-      .list()
-      .find((one) => one.record.id === camera)?.record
+  const known = (camera: string) => cameras().find(camera)
   return {
     trouble(camera, message) {
       const record = known(camera)
       if (!record?.talkback?.codec)
         return `${record?.name ?? camera} cannot be spoken through, or was not asked for its loudspeaker yet.`
-      if (
-        talking()
-          .messages.list()
-          .some(({ id }) => id === message)
-      )
-        return null
+      const { messages } = talking()
+      if (messages.list().some(({ id }) => id === message)) return null
       return 'There is no message with this id. GET /api/talk/messages lists them.'
     },
     async say(camera, { message, repeat }) {

@@ -121,8 +121,7 @@ function byThemselves(
   const patrols: Patrols = new Patrols({
     ...{ clock, moves, book, zone },
     whyNot(camera) {
-      const known = cameras.list().find(({ record }) => record.id === camera)
-      if (!known?.record.enabled) return 'The camera is switched off.'
+      if (!cameras.find(camera)?.enabled) return 'The camera is switched off.'
       return follows.isBusy(camera) ? 'Auto tracking has the camera.' : null
     },
     onChange: (camera) => feed.tell(camera, patrolMessage(camera, { book, patrols })),

@@ -67,10 +67,7 @@ export async function createReacting(context: Context, parts: ReactingParts): Pr
 
   function onEvent(event: CameraEvent): void {
     happened.addEvent(event)
-    const name =
-      cameras()
-        .list()
-        .find(({ record }) => record.id === event.camera)?.record.name ?? ''
+    const name = cameras().find(event.camera)?.name ?? ''
     feed.tell(event.camera, { type: 'camera-event', event: cameraEventAnswerOf(event, name) })
     ruling.claimed(event)
     parts.onClaim(event)
@@ -117,10 +114,7 @@ async function outputsOf(
   onvif: OnvifClient,
 ): Promise<Outputs> {
   const bounds = config.outputs
-  const cameraOf = (id: string) =>
-    cameras()
-      .list()
-      .find(({ record }) => record.id === id)?.record
+  const cameraOf = (id: string) => cameras().find(id)
   return new Outputs({
     ...{ clock, cameraOf, writes, mostWaiting: bounds.waiting, driver: createOnvifOutputs(onvif) },
     ...(await openOutputs(stateFolder, log)),

@@ -136,7 +136,7 @@ function eventsOf({ clock, config, log, stateFolder }: Context, { cameras, ledge
     onPutAside: (why) => log.error('the events were damaged: they are put aside, and new ones begin', { why }),
   })
   const listeners = new Set<EventListener>()
-  const nameOf = (camera: string) => cameras.list().find(({ record }) => record.id === camera)?.record.name ?? ''
+  const nameOf = (camera: string) => cameras.find(camera)?.name ?? ''
   const book = createEventBook({
     ...{ clock, store, limits: { writeMs, queue } },
     onEvent(event, phase) {
