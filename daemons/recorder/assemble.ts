@@ -37,7 +37,7 @@ import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { type Clocks, clocksOf } from './assemble/clocks.ts'
 import { discoveryOf, openerOf } from './assemble/discovery.ts'
 import { footageOf, keepMsOf, storageOf } from './assemble/footage.ts'
-import { detectionsOf, planMoves, ruleMoves, ruleTalker } from './assemble/joins.ts'
+import { detectionOf, planMoves, ruleMoves, ruleTalker } from './assemble/joins.ts'
 import { licenceOf } from './assemble/licence.ts'
 import { mqttOf } from './assemble/mqtt.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
@@ -61,7 +61,6 @@ import type { KeptFile, StreamOpener } from './core/ports.ts'
 import { createStream, type StreamLimits } from './core/recording/stream.ts'
 import { createStreamMemory, type StreamMemory } from './core/recording/stream-memory.ts'
 import { createWall } from './core/recording/timeline.ts'
-import type { EventListener } from './core/sight/events.ts'
 import type { Site } from './core/site.ts'
 import { createStorage } from './core/storage/storage.ts'
 import type { StorageBook } from './core/storage/storage-book.ts'
@@ -229,24 +228,18 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
   })
   const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
   const keeper = createStorage({ book: storage, footage })
-  const seen = new Set<EventListener>()
-  const alerted = new Set<(alert: object) => void>()
   const aiming = createPlanAiming({ plans: parts.plans.plans, moves: planMoves(() => ptz) })
   const reacting = await createReacting(context, {
     ...{ ...records, feed: watching.feed, writes: clocks.writes },
     ...{ cameras: () => cameras, zone: () => clocks.zone.name() },
     hasAccount: (id) => people.list.all().some((one) => one.id === id),
     preserve: (wish) => keeper.preserve(wish, false),
-    detections: detectionsOf((listener) => seen.add(listener)),
     moves: ruleMoves({ cameras: () => cameras, plans: parts.plans.plans, aiming: () => aiming, ptz: () => ptz }),
     talker: ruleTalker(
       () => cameras,
       () => talking,
     ),
     onClaim: (event) => seeing.claimed(event),
-    onAlert(alert) {
-      for (const listener of alerted) listener(alert)
-    },
   })
   const onCameras = () => seeing.camerasChanged()
   const cameras: CameraBook = await camerasOf(context, { ...parts, ledger, licence, reacting, onCameras })
@@ -257,14 +250,10 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
     ...{ feed: watching.feed, zone: () => clocks.zone.name() },
   })
   const talking: Talking = await talkOf(context, cameras)
-  for (const listener of seen) seeing.onEvent(listener)
+  seeing.onEvent((event, phase) => reacting.detected(detectionOf(event, phase), phase))
   seeing.onSighting((sighting) => ptz.follows.sighted(sighting))
   const { onEvent, onSighting } = seeing
-  const onAlert = (listener: (alert: object) => void) => {
-    alerted.add(listener)
-    return () => void alerted.delete(listener)
-  }
-  const sources = { onCamera: watching.onCamera, onEvent, onSighting, onAlert }
+  const sources = { onCamera: watching.onCamera, onEvent, onSighting, onAlert: reacting.onAlert }
   const mqtt = await mqttOf(context, { cameras, ledger, licence, site, sources })
   return { aiming, cameras, clocks, licence, mqtt, ptz, reacting, seeing, talking }
 }

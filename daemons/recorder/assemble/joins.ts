@@ -6,7 +6,7 @@ import type { SitePlans } from '../core/plans/site-plans.ts'
 import { fromRaw, hfovAt } from '../core/ptz/geometry.ts'
 import type { By } from '../core/ptz/moves.ts'
 import type { MoveOrder, Moves as RuleMoves, Talker as RuleTalker } from '../core/rules/actions.ts'
-import type { DetectionSource } from '../core/rules/triggers.ts'
+import type { DetectedEvent } from '../core/rules/triggers.ts'
 import type { SightEvent } from '../core/sight/events.ts'
 import { fitPlane, mapped, type Point } from '../wire/homography.ts'
 import type { PtzHouse } from './ptz.ts'
@@ -115,15 +115,8 @@ export function ruleTalker(cameras: () => CameraBook, talking: () => Talking): R
 }
 
 /** What was seen, for rules. What a camera claims itself has no place in its picture. */
-export function detectionsOf(
-  onEvent: (listener: (event: SightEvent, phase: 'begin' | 'end') => void) => unknown,
-): DetectionSource {
-  return {
-    onEvent(listener) {
-      onEvent(({ beganAt, box, cameraId, endedAt, group, id, label, lastAt }, phase) => {
-        const at = phase === 'begin' ? beganAt : (endedAt ?? lastAt)
-        listener({ id, cameraId, label, group, at, region: box ?? [0, 0, 1, 1] }, phase)
-      })
-    },
-  }
+export function detectionOf(event: SightEvent, phase: 'begin' | 'end'): DetectedEvent {
+  const { beganAt, box, cameraId, endedAt, group, id, label, lastAt } = event
+  const at = phase === 'begin' ? beganAt : (endedAt ?? lastAt)
+  return { id, cameraId, label, group, at, region: box ?? [0, 0, 1, 1] }
 }

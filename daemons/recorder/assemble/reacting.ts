@@ -18,10 +18,11 @@ import type { OnvifClient } from '../core/cameras/onvif.ts'
 import type { StatusFeed } from '../core/live/feed.ts'
 import { createOnvifOutputs } from '../core/outputs/onvif-driver.ts'
 import { Outputs } from '../core/outputs/outputs.ts'
+import type { Rules } from '../core/rules/rules.ts'
 import { HAPPENED_FILE, openHappened } from '../io/happened-store.ts'
 import { openOutputs } from '../io/reacting-files.ts'
 import { onvifOf } from './discovery.ts'
-import { type RulingWorld, rulingOf } from './ruling.ts'
+import { type Ruling, type RulingWorld, rulingOf } from './ruling.ts'
 
 /** Time for cameras that are told that nobody listens, or to switch off, when the daemon stops. */
 const LAST_MS = 3000
@@ -37,9 +38,11 @@ interface ReactingParts extends RulingWorld {
 }
 
 /** What happens at cameras, and what is done about it. */
-export interface Reacting {
+export interface Reacting extends Pick<Ruling, 'onAlert'> {
   /** How listening to a camera goes; null: nobody does. */
   eventsStatus(camera: string): CameraEventsStatus | null
+  /** Something was seen at a camera. */
+  detected: Rules['detected']
   /** These cameras are there now. */
   camerasAre(records: readonly CameraRecord[]): void
   routes(callers: Callers): Route[]
@@ -80,6 +83,8 @@ export async function createReacting(context: Context, parts: ReactingParts): Pr
 
   return {
     eventsStatus: (camera) => events.status(camera),
+    detected: ruling.rules.detected,
+    onAlert: ruling.onAlert,
     camerasAre(records) {
       ids = records.map(({ id }) => id)
       events.keep(records)

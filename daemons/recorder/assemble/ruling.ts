@@ -16,14 +16,13 @@ import { checkRule } from '../core/rules/check.ts'
 import { createLanes } from '../core/rules/lanes.ts'
 import { createRuleBook, type RuleBook } from '../core/rules/rule-book.ts'
 import { type Alert, createRules, type Rules } from '../core/rules/rules.ts'
-import type { DetectionSource } from '../core/rules/triggers.ts'
 import type { PreservedStretch } from '../core/storage/storage-book.ts'
 import type { HappenedStore } from '../io/happened-store.ts'
 import { openRules } from '../io/reacting-files.ts'
 import { createWebhookPoster } from '../io/rule-webhooks.ts'
 import { newId } from '../io/state-files.ts'
 
-/** What rules reach for; what is left out this recorder does not have. */
+/** What rules reach for. */
 export interface RulingWorld {
   ledger: Pick<Ledger, 'onTold'>
   writes: Pick<Writes, 'add'>
@@ -33,11 +32,8 @@ export interface RulingWorld {
   preserve(wish: Omit<PreservedStretch, 'id'>): Promise<unknown>
   /** IANA name. */
   zone(): string
-  detections?: DetectionSource
-  moves?: Moves
-  talker?: Talker
-  /** Hears of each alert, as one account that sees everything. */
-  onAlert?(alert: object): void
+  moves: Moves
+  talker: Talker
 }
 
 interface RulingParts extends RulingWorld {
@@ -52,6 +48,8 @@ export interface Ruling {
   rules: Rules
   /** A camera claims something. */
   claimed(event: CameraEvent): void
+  /** Hears of each alert, as one account that sees everything. @returns ends it */
+  onAlert(listener: (alert: object) => void): () => void
 }
 
 export async function rulingOf(
@@ -60,6 +58,7 @@ export async function rulingOf(
 ): Promise<Ruling> {
   const { cameras, feed, happened, ledger, moves, outputs, preserve, talker, writes, zone } = parts
   const bounds = config.rules
+  const listeners = new Set<(alert: object) => void>()
   const cameraOf = (id: string) => cameras().find(id)
   const nameOf = (id: string) => cameraOf(id)?.name ?? id
   const world = { cameraOf, moves, talker, hasAccount: parts.hasAccount, checkTarget: parseTarget }
@@ -77,7 +76,7 @@ export async function rulingOf(
     }),
     keep: (alert) => happened.putAlert(alert),
     onAlert(alert) {
-      parts.onAlert?.(alertAnswerOf(alert, { accountId: '', sees: () => true, nameOf }))
+      for (const listener of listeners) listener(alertAnswerOf(alert, { accountId: '', sees: () => true, nameOf }))
       feed.tellEach((account) => {
         if (!isShown(alert, account)) return undefined
         const sees = (camera: string) => maySee(account, camera)
@@ -88,8 +87,13 @@ export async function rulingOf(
   ledger.onTold((entry, event) => {
     if (event === 'opened') tellFault(rules, entry, cameras().findAt(entry.where)?.id ?? null)
   })
-  parts.detections?.onEvent((event, phase) => rules.detected(event, phase))
-  return { book, rules, claimed: (event) => claimed(rules, event) }
+  return {
+    ...{ book, rules, claimed: (event) => claimed(rules, event) },
+    onAlert(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+  }
 }
 
 /** As GET /api/alerts shows it. */

@@ -52,10 +52,8 @@ export interface ActionParts {
   nameOf(id: string): string
   outputs: Pick<Outputs, 'switch'>
   webhooks: WebhookPoster
-  /** Undefined: this recorder moves no cameras. */
-  moves: Moves | undefined
-  /** Undefined: it speaks through none. */
-  talker: Talker | undefined
+  moves: Moves
+  talker: Talker
   preserve(wish: Omit<PreservedStretch, 'id'>): Promise<unknown>
   book(): RuleBook
   writes: Pick<Writes, 'add'>
@@ -81,16 +79,16 @@ export function createActor(parts: ActionParts): Actor {
         return state === 'pulse' ? `On for ${durationText(seconds * 1000)}.` : `Switched ${state}.`
       }
       case 'ptz_preset':
-        await able(parts.moves, 'moves no cameras').recall(action.cameraId, action.preset, by)
+        await parts.moves.recall(action.cameraId, action.preset, by)
         goBack(action, rule)
         return 'Moved to its preset.'
       case 'ptz_aim':
-        await able(parts.moves, 'moves no cameras').aim(action.cameraId, aimOf(occurrence, action.zoom), by)
+        await parts.moves.aim(action.cameraId, aimOf(occurrence, action.zoom), by)
         goBack(action, rule)
         return 'Looks at it.'
       case 'talk_message': {
         const { cameraId, messageId: message, repeat } = action
-        await able(parts.talker, 'speaks through no cameras').say(cameraId, { message, repeat }, by)
+        await parts.talker.say(cameraId, { message, repeat }, by)
         return 'Spoken.'
       }
       case 'preserve':
@@ -117,11 +115,6 @@ function cameraOf(parts: ActionParts, id: string): CameraRecord {
   const camera = parts.cameraOf(id)
   if (!camera) throw new Fault('unknown_camera', 'The camera is gone.')
   return camera
-}
-
-function able<Port>(port: Port | undefined, lack: string): Port {
-  if (port === undefined) throw new Fault('bad_rule', `This recorder ${lack}.`)
-  return port
 }
 
 function aimOf({ camera, region }: Occurrence, zoom: number | null): AimTarget {
@@ -163,7 +156,7 @@ function createReturns({ clock, moves, writes }: ActionParts) {
     returning.delete(camera)
     const detail: Record<string, string> = { preset, rule }
     try {
-      await moves?.recall(camera, preset, { performedBy: null, rule })
+      await moves.recall(camera, preset, { performedBy: null, rule })
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       detail.error = error.message

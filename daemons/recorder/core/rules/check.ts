@@ -7,8 +7,8 @@ import { ACTION_LIMITS, type Action, type Rule } from './rule.ts'
 interface CheckParts {
   cameraOf(id: string): CameraRecord | undefined
   hasAccount(id: string): boolean
-  moves: Moves | undefined
-  talker: Talker | undefined
+  moves: Moves
+  talker: Talker
   /** Refuses an address to which nothing is sent. @throws Fault `bad_target` */
   checkTarget(url: string): void
 }
@@ -46,9 +46,7 @@ function troubleOf(parts: CheckParts, action: Action, rule: Rule, all: readonly 
     return camera.outputs?.list.some(({ id }) => id === action.outputId)
       ? null
       : `${camera.name} has no output ${action.outputId}. Look at the camera for its outputs first.`
-  if (action.type === 'talk_message')
-    return talker ? talker.trouble(camera.id, action.messageId) : `nothing can be spoken through ${camera.name}.`
-  if (!moves) return `${camera.name} cannot be moved.`
+  if (action.type === 'talk_message') return talker.trouble(camera.id, action.messageId)
   const { returnPreset } = action
   const own = action.type === 'ptz_aim' ? moves.aimTrouble(camera.id) : moves.presetTrouble(camera.id, action.preset)
   if (own !== null || returnPreset === null) return own

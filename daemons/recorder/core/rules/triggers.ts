@@ -33,11 +33,6 @@ export interface DetectedEvent {
   face?: { state: string } | undefined
 }
 
-/** Tells what detectors see. */
-export interface DetectionSource {
-  onEvent(listener: (event: DetectedEvent, phase: 'begin' | 'end') => void): void
-}
-
 /** What a detection gives to rules. */
 export function occurrenceOf(event: DetectedEvent, phase: 'begin' | 'end', at: number): Occurrence {
   const { cameraId: camera, face, group, id, identity, label, plate, region } = event
