@@ -42,7 +42,7 @@ import { licenceOf } from './assemble/licence.ts'
 import { mqttOf } from './assemble/mqtt.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
 import { openPlans, type Plans, planRoutesOf } from './assemble/plans.ts'
-import { type PtzHouse, ptzOf } from './assemble/ptz.ts'
+import { ptzOf, type Turning } from './assemble/ptz.ts'
 import { createReacting, type Reacting } from './assemble/reacting.ts'
 import { createSeeing, type Seeing } from './assemble/sight.ts'
 import { type Talking, talkOf } from './assemble/talk.ts'
@@ -92,7 +92,7 @@ interface House {
   clocks: Clocks
   pictures: Pictures
   plans: Plans
-  ptz: PtzHouse
+  ptz: Turning
   seeing: Seeing
   talking: Talking
   aiming: PlanAiming
@@ -245,7 +245,7 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
   const cameras: CameraBook = await camerasOf(context, { ...parts, ledger, licence, reacting, onCameras })
   const keepMs = (camera: string) => keepMsOf(storage, camera)
   const seeing: Seeing = await createSeeing(context, { ledger, wall, watching, cameras, footage, keepMs })
-  const ptz: PtzHouse = await ptzOf(context, {
+  const ptz: Turning = await ptzOf(context, {
     ...{ ledger, cameras, writes: clocks.writes, decoder: parts.pictures.decoder, newest: watching.newest },
     ...{ feed: watching.feed, zone: () => clocks.zone.name() },
   })

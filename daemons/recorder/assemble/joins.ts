@@ -9,11 +9,11 @@ import type { MoveOrder, Moves as RuleMoves, Talker as RuleTalker } from '../cor
 import type { DetectedEvent } from '../core/rules/triggers.ts'
 import type { SightEvent } from '../core/sight/events.ts'
 import { fitPlane, mapped, type Point } from '../wire/homography.ts'
-import type { PtzHouse } from './ptz.ts'
+import type { Turning } from './ptz.ts'
 import type { Talking } from './talk.ts'
 
 /** Turns cameras for plans. */
-export function planMoves(ptz: () => PtzHouse): PlanMoves {
+export function planMoves(ptz: () => Turning): PlanMoves {
   const geometryOf = (camera: string) => ptz().book.of(camera).geometry
 
   async function position(camera: string) {
@@ -49,7 +49,7 @@ interface RuleMoveParts {
   cameras(): CameraBook
   plans: SitePlans
   aiming(): PlanAiming
-  ptz(): PtzHouse
+  ptz(): Turning
 }
 
 /** Turns cameras for rules. */

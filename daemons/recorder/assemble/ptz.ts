@@ -26,7 +26,7 @@ import { onvifOf } from './discovery.ts'
 type Context = AssembleContext<RecorderConfig>
 
 /** What turns cameras. */
-export interface PtzHouse {
+export interface Turning {
   moves: CameraMoves
   book: PtzBook
   steering: Steering
@@ -65,7 +65,7 @@ function eyesOf({ decoder, newest }: PtzParts): Eyes {
   }
 }
 
-export async function ptzOf(context: Context, parts: PtzParts): Promise<PtzHouse> {
+export async function ptzOf(context: Context, parts: PtzParts): Promise<Turning> {
   const { cameras, ledger, writes } = parts
   const { clock, config, log, stateFolder } = context
   const { ptz } = config
