@@ -37,7 +37,7 @@ export interface SaidOutput {
 }
 
 export type RecorderMessage =
-  /** All that the account may see. */
+  /** All cameras that the account may see. */
   | { kind: 'cameras'; cameras: readonly SaidCamera[] }
   | { kind: 'camera'; camera: SaidCamera }
   | { kind: 'removed'; camera: string }
@@ -54,7 +54,7 @@ export interface SaidEvent {
   id: string
   /** person, vehicle, animal or other. */
   group: EventGroup
-  /** `begin` too for one that is told without a phase. */
+  /** An event without a phase counts as `begin`, or as `end` if it has `ended_at`. */
   phase: 'begin' | 'end' | 'else'
   /** Whether an end follows. */
   isLasting: boolean
@@ -75,7 +75,7 @@ export type EventGroup = (typeof eventGroups)[number]
 export const claimKinds = ['motion', 'line', 'intrusion', 'person', 'tamper', 'other'] as const
 export type ClaimKind = (typeof claimKinds)[number]
 
-/** @returns undefined if it is none of the feed's messages @source interface document 3, A, Events 2 */
+/** @returns undefined for a malformed message, `other` for a kind that zones do not show @source interface document 3, A, Events 2 */
 export function readRecorderMessage(bytes: Uint8Array): RecorderMessage | undefined {
   const said = parsed(bytes)
   if (!isObject(said) || typeof said.type !== 'string') return undefined
@@ -101,7 +101,7 @@ const READERS: ReadonlyMap<string, (said: Said) => RecorderMessage | undefined> 
   ['alert', (said) => alertOf(isObject(said.alert) ? { ...said, ...said.alert } : said)],
 ])
 
-/** The answer of `GET /api/cameras`. @returns undefined if it is none @source interface document 3, A, Camera */
+/** The answer of `GET /api/cameras`. @returns undefined for any other body @source interface document 3, A, Camera */
 export function readCameras(bytes: Uint8Array): readonly SaidCamera[] | undefined {
   const said = parsed(bytes)
   const list = isObject(said) ? said.cameras : said

@@ -165,7 +165,7 @@ function buttonRoutes(parts: RuleRouteParts): Route[] {
         const account = callers.accountOf(ask.caller)
         requireOperator(account, 'Pressing buttons')
         const rule = book.list().find(({ id }) => id === ask.params.id)
-        // One that they may not see is one that there is not.
+        // A button that the account may not see is answered like one that does not exist.
         const id = rule?.trigger.type === 'button' && mayPress(account, rule, book.list()) ? rule.id : ''
         if (id === '')
           throw new Fault('unknown_rule', 'There is no button with this id. GET /api/action-buttons lists them.')

@@ -107,7 +107,7 @@ export function ruleTalker(cameras: () => CameraBook, talking: () => Talking): R
     async say(camera, { message, repeat }) {
       const { record } = cameras().require(camera, { cameras: 'all' })
       const { done } = await talking().talk.say(record, message, repeat)
-      // The next action of a rule comes when it was heard.
+      // A rule's next action begins only when the message has been heard.
       const fault = await done
       if (fault) throw fault
     },

@@ -39,7 +39,7 @@ export async function mqttOf(context: AssembleContext<RecorderConfig>, needs: Mq
   })
 }
 
-/** The ledger tells one listener for good. */
+/** Listeners of the ledger stay for good; those of MQTT come and go with its settings. */
 function alarmsOf(ledger: Ledger): MqttSources['onAlarm'] {
   const listeners = new Set<(entry: LedgerEntry, event: 'opened' | 'ended') => void>()
   ledger.onTold((entry, event) => {

@@ -45,7 +45,7 @@ export async function openPlans(context: Context, onChange: (change: PlanChange)
       shown = next.plans
     },
   })
-  // What an upload left that the power ended. Nothing about plans keeps the recorder from recording.
+  // A power cut may have left half an upload. A fault here must not keep the recorder from recording.
   await pictures.sweep().catch((fault) => log.warning('images that no plan shows could not be removed', { fault }))
   return {
     ...{ plans, pictures },

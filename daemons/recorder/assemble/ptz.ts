@@ -32,7 +32,7 @@ export interface Turning {
   steering: Steering
   train: Train
   patrols: Patrols
-  /** Detectors tell it what they see: `follows.sighted`. */
+  /** `follows.sighted` takes what the detector sees. */
   follows: Follows
   part: Part
 }
@@ -51,7 +51,7 @@ interface PtzParts {
 
 const ALL = { cameras: 'all' } as const
 
-/** Pictures that are compared are so wide: a thousandth of them is told. */
+/** Width of pictures that are compared, in pixels: enough to measure a shift of a thousandth of the picture. */
 const COMPARED = 256
 
 function eyesOf({ decoder, newest }: PtzParts): Eyes {

@@ -24,7 +24,7 @@ import { openOutputs } from '../io/reacting-files.ts'
 import { onvifOf } from './discovery.ts'
 import { type Ruling, type RulingWorld, rulingOf } from './ruling.ts'
 
-/** Time for cameras that are told that nobody listens, or to switch off, when the daemon stops. */
+/** When the daemon stops: how long it waits for cameras to be unsubscribed from and for outputs to be switched off. */
 const LAST_MS = 3000
 
 type Context = AssembleContext<RecorderConfig>

@@ -62,7 +62,7 @@ export interface Seeing extends Pick<Sight, 'onSighting'> {
   part: Part
 }
 
-/** How often is looked for events that are older than footage may be. */
+/** How often events that have outlived their footage are removed. */
 const SWEEP_MS = 3_600_000
 
 /** Claims of cameras that are events of their own name. Of tampering, and of what is not understood, none is made. */
@@ -84,7 +84,7 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
   const chosen = choosing(context, parts, { book, sight })
   let sweeping: Timer | undefined
 
-  /** What outlived its footage without being told: files that somebody deleted, or of a folder that is no longer used. */
+  /** Removes events whose footage went unnoticed: files that somebody deleted, or a folder that is no longer used. */
   async function sweep(): Promise<void> {
     for (const camera of await store.cameras()) {
       const first = footage.bounds(camera)?.startAt ?? Number.POSITIVE_INFINITY
@@ -210,7 +210,7 @@ function tellLedger(ledger: Ledger, about: { what: string; where: string }, faul
   else ledger.raise({ ...about, severity: 'warning', sentence: fault.message })
 }
 
-/** Of the settings, else of the package of a detector, where it is installed. */
+/** From the settings, else that of the detector package, if it is installed. */
 function commandOf({ config }: Context): readonly string[] {
   return config.detector.command.length > 0 ? config.detector.command : (eyesCommand() ?? [])
 }
@@ -224,7 +224,7 @@ function externalOf(context: Context, ledger: Ledger): Detector {
   })
 }
 
-/** A process of its own: pictures that people ask for wait for none of the detector's. */
+/** A process of its own, so that pictures that people ask for never wait for the detector's. */
 function decoderOf({ clock, config, log }: Context, ledger: Ledger) {
   const { detector, pictures } = config
   return createDecoderProcess({

@@ -1,4 +1,4 @@
-/** The file of the state folder that says which detector looks at which cameras. */
+/** The saved choice of a detector, and of the cameras that it looks at. */
 import { type Static, Type } from 'typebox'
 import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'

@@ -50,7 +50,7 @@ interface ListenerParts {
   limits: ListenerLimits
   /** @param isFirst whether they are the first after a subscription, which say how everything stands */
   onNotices(notices: readonly CameraNotice[], isFirst: boolean): void
-  /** The state, or why it fails, is another. */
+  /** The state has changed, or why it fails. */
   onChange(): void
 }
 
@@ -164,7 +164,7 @@ async function pull(parts: ListenerParts, { point, session }: Subscription, sign
   }
 }
 
-/** Well before its end, also where the camera gives less than it was asked for. */
+/** Renewed well before it ends, even where the camera granted less time than it was asked for. */
 function renewAfter(lifeMs: number | undefined, limits: ListenerLimits): number {
   return Math.min(lifeMs ?? limits.lifeMs, limits.lifeMs) / 2
 }

@@ -39,12 +39,12 @@ const WORDS: readonly (readonly [CameraEventKind, RegExp])[] = [
   ['intrusion', /fielddetector|objectsinside|intrusion|intruder|regionentrance|loiter/i],
 ]
 
-/** What cameras tell of themselves all the time, such as their processor, is nobody's event. */
+/** Topics that cameras send all the time about themselves, such as their processor load: no events. */
 const CHATTER = /^(?:Monitoring|Media|Configuration|UserAlarm|Recording|RecordingConfig|Profile)/i
 /** That a clock was set, or a profile changed, and such. */
 const OWN_BUSINESS = /clocksynch|profilechanged|configurationchanged|connection|processor|keepalive|heartbeat/i
 
-/** @returns undefined for what is not worth a line */
+/** @returns undefined for notices that are not kept as events */
 export function meaningOf({ data, operation, source, topic }: CameraNotice): CameraClaim | undefined {
   if (CHATTER.test(topic) || OWN_BUSINESS.test(topic)) return undefined
   const kind = WORDS.find(([, words]) => words.test(topic))?.[0] ?? 'other'

@@ -1,14 +1,14 @@
-/** A time that a clock that is set back does not set back. */
+/** A time that never runs backwards, even where the machine's clock is set back. */
 import type { Clock } from '#kit/clock.ts'
 
 export interface TimeFloor {
   /** Epoch milliseconds: at least the latest time that was seen, and what has passed since. */
   now(): number
-  /** What is seen now is the floor from now on. */
+  /** Takes the present time as the new floor. */
   raise(): void
-  /** It was this time, as somebody says who knows. */
+  /** Sets it to the time of a trusted source, also backwards. */
   reset(at: number): void
-  /** How much of it would be lost by a restart. */
+  /** How far it would fall back at a restart. */
   unsavedMs(): number
   saved(): void
 }

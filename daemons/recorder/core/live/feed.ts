@@ -1,4 +1,4 @@
-/** The status feed: what cameras a reader may see, and how they are, told once and again when it changes; and news of the rest. */
+/** The status feed: tells readers which cameras they may see and how those are, again at each change, and what happens at them. */
 import type { Clock, Timer } from '#kit/clock.ts'
 
 /** A camera as a reader is told of it. */

@@ -86,7 +86,7 @@ export class Mqtt {
       if (next.isEnabled && !before.isEnabled) this.#parts.licence?.requireFeature('mqtt')
       await this.#parts.save(next)
       this.#settings = next
-      // Nobody looks after what a broker keeps of a recorder that tells it nothing more.
+      // Retained messages would stay at the old broker for ever: they are removed first.
       if (isElsewhere || !next.isEnabled) this.#running?.publisher.forget()
       await this.#end()
       await this.#begin()

@@ -1,4 +1,4 @@
-/** Outputs of cameras: finding them, switching them, and that what was switched on for a time is off after it. */
+/** Outputs of cameras: finds them, switches them, and makes sure that a pulse ends. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { Backoff, type BackoffLimits, createSerialTurn, type InTurn } from '#kit/pure/pace.ts'
@@ -110,7 +110,7 @@ export class Outputs {
     const before = this.#states.get(key) ?? { ...place, on: false, offAt: null }
     const isOn = wish.state !== 'off'
     const offAt = wish.state === 'pulse' ? clock.epochMs() + wish.seconds * 1000 : null
-    // Before it is on: a recorder that dies now still switches it off.
+    // Saved before it is switched on: a recorder that dies in between still switches it off.
     if (isOn) await this.#put({ ...before, offAt })
     try {
       await driver.set(camera, wish.output, isOn)

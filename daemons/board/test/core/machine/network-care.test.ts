@@ -180,7 +180,7 @@ t.test('an address that nobody reached is taken back for the one that was, over 
   t.equal(dhcp.goesBackTo(), 'DHCP')
 })
 
-t.test('whoever is on the machine keeps its new address, once the machine has it', async (t) => {
+t.test('a new address can be confirmed on the machine itself, once the machine has it', async (t) => {
   const { clock, world, start, kept } = setup()
   const early: boolean[] = []
   world.onAddress = (care) => void early.push(care.confirm())

@@ -41,10 +41,10 @@ import { switchedBy, zonePatch } from '../zone-values.ts'
 
 const USUAL_PORT = 3133
 
-/** A pulse lasts minutes: what is said to last longer ends when the recorder says so. */
+/** Pulses last minutes. With a later end, an output is shown as off only once the recorder says so. */
 const LONGEST_PULSE_MS = 3_600_000
 
-/** Events of a camera and a group that may be under way at once; of more the oldest is taken for over. */
+/** Events of a camera and a group that may be under way at once; beyond that the oldest counts as over. */
 const MOST_OPEN = 32
 
 export function createRecorderDriver(): Driver {
@@ -85,8 +85,8 @@ interface Post {
 type Target = RecorderAddress | undefined
 
 /**
- * What each verb sends. A zone reaches what its address names and nothing else, so that whoever may command one camera
- * switches no output of it that has a zone of its own, and presses no button.
+ * What each verb sends. A command to a zone goes only to the camera or output in its address: a user with access to a
+ * camera's zone can neither switch that camera's outputs, which are zones of their own, nor press a button.
  */
 const VERBS: ReadonlyMap<string, (args: Args, target: Target) => Post> = new Map<
   string,
@@ -165,7 +165,7 @@ class RecorderSession implements DriverSession {
     this.#zones = Map.groupBy(zones, (zone) => addressOf(zone).trim())
   }
 
-  /** Reads the cameras first: a recorder that takes no token from here says so. */
+  /** Reads the cameras first, which also shows whether the recorder accepts the token. */
   async open(): Promise<void> {
     const { signal } = this.#closed
     await this.#checkIsPlain(signal)
@@ -213,7 +213,7 @@ class RecorderSession implements DriverSession {
     this.#closed.abort(new Fault('device_cut_off', 'the recorder is being closed'))
   }
 
-  /** Before a token goes over plain HTTP: a recorder that was switched to HTTPS answers with a redirect. */
+  /** Called before a token is sent over plain HTTP: a recorder that was switched to HTTPS answers with a redirect. */
   async #checkIsPlain(signal: AbortSignal): Promise<void> {
     if (this.#place.tls) return
     const { status } = await this.#context.request({ ...this.#place, method: 'GET', path: '/api/identity' }, signal)
@@ -234,7 +234,7 @@ class RecorderSession implements DriverSession {
     this.#hearAll(cameras)
   }
 
-  /** One without outputs, or of a version that has none, says so by what it refuses. */
+  /** A camera without outputs, and a recorder too old to have any, refuse: then there are none. */
   async #readOutputs(camera: string, signal: AbortSignal): Promise<void> {
     const asked = { ...this.#place, method: 'GET', path: `${pathOf(camera)}/outputs`, headers: this.#headers }
     const { body, status } = await this.#context.request(asked, signal)

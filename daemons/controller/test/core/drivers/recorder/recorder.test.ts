@@ -18,7 +18,7 @@ const cameraOf = (id: string, health: object = { state: 'recording', fault: null
 interface Played {
   zone?: string
   device?: Record<string, Json>
-  /** Of the route of outputs; 404 if there is none. */
+  /** What the camera's route of outputs answers; without it, 404. */
   outputs?: object
   moved?: boolean
 }
@@ -142,8 +142,8 @@ t.test('3A.events what the camera claims, and what rules did, are values that tr
   say({ type: 'alert', cameraId: 'cam1', at: 14, rule: 'Night' })
   await until('a rule did something', () => reading().alert_at === 14)
   say({ type: 'alert', alert: { at: 15, rule: 'Disk' } })
-  await until('it is told of the recorder', () => live.value('device', 1, 'alert_at') === 15)
-  t.match(reading(), { alert: 'Night', alert_at: 14 }, 'and of no camera')
+  await until('the device has the alert', () => live.value('device', 1, 'alert_at') === 15)
+  t.match(reading(), { alert: 'Night', alert_at: 14 }, 'an alert at no camera leaves zones alone')
 })
 
 const commands: [zone: string | null, verb: string, args: Record<string, Json>, path: string, body: object][] = [
@@ -217,7 +217,7 @@ t.test('3A.outputs a zone of an output shows what was set, by whomever, and that
 })
 
 t.test(
-  '3A.auth a recorder that takes no token from here, or speaks HTTPS, is told so; no token went there',
+  '3A.auth a refused token and a recorder that moved to HTTPS are shown at the device, and HTTP gets no token',
   async (t) => {
     const refused = await stageOf(t, { device: { api_key: 'prc_other' } })
     await until('it is refused', () => refused.live.device(1).state === 'offline')
@@ -242,7 +242,7 @@ t.test('a camera that the token does not show is unknown, with the reason, until
   t.equal(reading().error, null)
 })
 
-t.test('what is no message of a recorder is named, and nothing of it is believed', async (t) => {
+t.test('a message that no recorder sends is reported, and changes nothing', async (t) => {
   const { heard, reading, said, say, sockets } = await stageOf(t)
   await heard()
   await until('it records', () => reading().state === 'recording')
