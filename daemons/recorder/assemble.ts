@@ -413,7 +413,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       }),
     ],
     sockets: house.watching.sockets(callers),
-    web: { folder: join(import.meta.dirname, 'web/recorder') },
+    web: { folder: join(import.meta.dirname, 'web/recorder'), also: { '/playback': '/', '/events': '/' } },
   })
   return server
 }
