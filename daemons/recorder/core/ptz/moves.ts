@@ -18,6 +18,9 @@ import { createLane, type Lane } from './lane.ts'
 
 type Detail = CameraWrite['detail']
 
+/** Faults of a camera that does not turn; that one does not answer says nothing of it. */
+export const CANNOT_TURN: ReadonlySet<string> = new Set(['no_onvif', 'no_ptz'])
+
 /** Who moves a camera, and what of it is written down. */
 export interface By {
   readonly kind: 'person' | 'rule' | 'patrol' | 'follow'
