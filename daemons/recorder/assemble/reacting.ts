@@ -129,9 +129,9 @@ async function outputsOf(
     },
     onStuck(camera, id, why) {
       const where = `${cameraOf(camera)?.name ?? camera}, ${id}`
-      if (why === null) return ledger.clear('output_stuck', where)
+      if (why === null) return ledger.clear('output_stuck', where, camera)
       const sentence = `It should be off by now, and is not: ${why} It is tried again.`
-      ledger.raise({ what: 'output_stuck', where, severity: 'fault', sentence })
+      ledger.raise({ what: 'output_stuck', where, about: camera, severity: 'fault', sentence })
     },
   })
 }
@@ -148,10 +148,10 @@ function eventsOf(
       ...{ holdMs: bounds.hold_ms, leastMs: bounds.least_ms, lifeMs: bounds.life_ms, perMinute: bounds.per_minute },
       retry: { firstMs: config.cameras.retry_first_ms, maxMs: config.cameras.retry_max_ms },
     },
-    onFlood({ name }, isFlooding) {
+    onFlood({ id, name }, isFlooding) {
       const sentence = `It tells more than ${bounds.per_minute} events in a minute; the others are left out.`
-      if (isFlooding) ledger.raise({ what: 'camera_chatters', where: name, severity: 'warning', sentence })
-      else ledger.clear('camera_chatters', name)
+      if (isFlooding) ledger.raise({ what: 'camera_chatters', where: name, about: id, severity: 'warning', sentence })
+      else ledger.clear('camera_chatters', name, id)
     },
   })
 }

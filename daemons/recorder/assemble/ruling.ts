@@ -86,7 +86,7 @@ export async function rulingOf(
     },
   })
   ledger.onTold((entry, event) => {
-    if (event === 'opened') tellFault(rules, entry, recordOf(cameras(), ({ name }) => isAt(entry, name))?.id ?? null)
+    if (event === 'opened') tellFault(rules, entry)
   })
   parts.detections?.onEvent((event, phase) => rules.detected(event, phase))
   return { book, rules, claimed: (event) => claimed(rules, event) }
@@ -104,12 +104,8 @@ function isShown({ camera, results }: Alert, account: AccountRecord): boolean {
   return others.length > 0 && others.every((one) => maySee(account, one))
 }
 
-function isAt({ where }: LedgerEntry, name: string): boolean {
-  return where === name || where.startsWith(`${name}, `)
-}
-
-function tellFault(rules: Rules, entry: LedgerEntry, camera: string | null): void {
-  const { lastAt: at, sentence, severity, what, where } = entry
+function tellFault(rules: Rules, entry: LedgerEntry): void {
+  const { about: camera = null, lastAt: at, sentence, severity, what, where } = entry
   const facts = { fault: { code: what, where, severity, message: sentence } }
   rules.happened({ type: 'fault', at, camera, sentence, by: null, facts }, ({ trigger }) => {
     const codes = trigger.type === 'fault' ? trigger.codes : []
