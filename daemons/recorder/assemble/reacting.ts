@@ -15,6 +15,7 @@ import { type CameraEvent, type CameraEvents, createCameraEvents } from '../core
 import type { CameraEventsStatus } from '../core/camera-events/meaning.ts'
 import type { OnvifClient } from '../core/cameras/adopt.ts'
 import type { CameraRecord } from '../core/cameras/book.ts'
+import type { Writes } from '../core/clocks/writes.ts'
 import type { StatusFeed } from '../core/live/feed.ts'
 import { createOnvifOutputs } from '../core/outputs/onvif-driver.ts'
 import { Outputs } from '../core/outputs/outputs.ts'
@@ -31,6 +32,7 @@ type Context = AssembleContext<RecorderConfig>
 interface ReactingParts extends RulingWorld {
   ledger: Ledger
   recorder: Recorder
+  writes: Pick<Writes, 'add'>
   feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'happened'>
 }
 

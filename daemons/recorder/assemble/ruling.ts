@@ -8,7 +8,6 @@ import type { RecorderConfig } from '../config.ts'
 import { type AccountRecord, maySee } from '../core/access/accounts.ts'
 import type { CameraEvent } from '../core/camera-events/camera-events.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
-import type { Writes } from '../core/clocks/writes.ts'
 import type { StatusFeed } from '../core/live/feed.ts'
 import type { Outputs } from '../core/outputs/outputs.ts'
 import { createActor, type Moves, type Talker } from '../core/rules/actions.ts'
@@ -26,7 +25,6 @@ import { newId } from '../io/state-files.ts'
 /** What rules reach for; what is left out this recorder does not have. */
 export interface RulingWorld {
   ledger: Pick<Ledger, 'onTold'>
-  writes: Pick<Writes, 'add'>
   cameras(): CameraBook
   feed: Pick<StatusFeed<AccountRecord>, 'happened'>
   hasAccount(id: string): boolean
@@ -58,7 +56,7 @@ export async function rulingOf(
   { clock, config, log, stateFolder }: AssembleContext<RecorderConfig>,
   parts: RulingParts,
 ): Promise<Ruling> {
-  const { cameras, feed, happened, ledger, moves, outputs, preserve, talker, writes, zone } = parts
+  const { cameras, feed, happened, ledger, moves, outputs, preserve, talker, zone } = parts
   const bounds = config.rules
   const cameraOf = (id: string) => recordOf(cameras(), ({ id: own }) => own === id)
   const nameOf = (id: string) => cameraOf(id)?.name ?? id
@@ -73,7 +71,7 @@ export async function rulingOf(
     ...{ clock, book, newId, zone, cameras: parts.cameraIds },
     lanes: createLanes({ perTarget: bounds.waiting, inAll: bounds.total_waiting }),
     act: createActor({
-      ...{ clock, cameraOf, nameOf, outputs, webhooks, moves, talker, preserve, writes, book: () => book },
+      ...{ clock, cameraOf, nameOf, outputs, webhooks, moves, talker, preserve, book: () => book },
     }),
     keep: (alert) => happened.putAlert(alert),
     onAlert(alert) {

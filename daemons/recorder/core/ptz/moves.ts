@@ -187,9 +187,10 @@ export class CameraMoves {
     const { name } = await this.requirePreset(camera, preset)
     if (by.isWanted?.() === false) throw takenOver()
     const { lane } = await this.#begin(camera, by)
-    await this.#written(camera, by.kind === 'patrol' ? 'ptz_patrol' : 'ptz_preset', by, async () => {
+    const order = { ...by, detail: { preset, presetName: name, ...by.detail } }
+    await this.#written(camera, by.kind === 'patrol' ? 'ptz_patrol' : 'ptz_preset', order, async () => {
       await lane.command(() => head.recall(preset))
-      return { preset, presetName: name }
+      return {}
     })
   }
 
