@@ -28,7 +28,7 @@ export interface StatusFeed<Account> {
   changed(): void
   /**
    * Something else is another, which readers ask for then.
-   * @param news for whom `isFor` says; who cannot be told is told its type alone, later and once
+   * @param news for whom `isFor` says; who cannot be told is told the newest of its type later, once and without a camera
    */
   tell(news: FeedNews, isFor: (account: Account) => boolean): void
   /**
@@ -50,8 +50,8 @@ interface Reader<Account> {
   tell: TellReader
   /** Marks by camera. What a reader could not be told is missing, and told later: nothing waits for it but the newest. */
   told: Map<string, string>
-  /** Types of news that it could not be told. */
-  missed: Set<string>
+  /** News that it could not be told, the newest of each type. */
+  missed: Map<string, FeedNews>
 }
 
 export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>): StatusFeed<Account> {
@@ -67,7 +67,7 @@ export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>)
     for (const id of [...told.keys()])
       if (!seen.some((camera) => camera.id === id) && tell(JSON.stringify({ type: 'camera-removed', cameraId: id })))
         told.delete(id)
-    for (const type of [...missed]) if (tell(JSON.stringify({ type }))) missed.delete(type)
+    for (const [type, news] of [...missed]) if (tell(JSON.stringify(news))) missed.delete(type)
   }
 
   function updateAll(): void {
@@ -93,7 +93,7 @@ export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>)
   return {
     open(account, tell) {
       const seen = seenBy(account)
-      const reader: Reader<Account> = { account, tell, told: new Map(), missed: new Set() }
+      const reader: Reader<Account> = { account, tell, told: new Map(), missed: new Map() }
       if (tell(JSON.stringify({ type: 'hello', at: clock.epochMs(), cameras: seen.map(({ view }) => view) })))
         for (const { id, mark } of seen) reader.told.set(id, mark)
       readers.add(reader)
@@ -107,8 +107,10 @@ export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>)
       if (readers.size > 0) gathering ??= clock.after(GATHER_MS, updateAll)
     },
     tell(news, isFor) {
+      // Several may be missed, of more than one camera, and until then somebody may see less.
+      const { cameraId: _, ...ofAll } = news
       for (const reader of readers)
-        if (isFor(reader.account) && !reader.tell(JSON.stringify(news))) reader.missed.add(news.type)
+        if (isFor(reader.account) && !reader.tell(JSON.stringify(news))) reader.missed.set(news.type, ofAll)
     },
     happened(of) {
       for (const { account, tell } of readers) {
