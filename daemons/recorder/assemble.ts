@@ -414,7 +414,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       house.watching.route(callers),
       ...house.seeing.routes({
         ...{ callers, recorder, decoder: pictures.decoder, newest: house.watching.newest },
-        ...{ pictureAt: pictureFrom(context, house), timeZone: () => house.clocks.zone.name() },
+        ...{ licence: house.licence, pictureAt: pictureFrom(context, house), timeZone: () => house.clocks.zone.name() },
       }),
     ],
     sockets: house.watching.sockets(callers),
