@@ -36,6 +36,7 @@ export const ledgerEntry = Type.Object({
   id: Type.Integer({ description: 'grows by each entry' }),
   what: Type.String({ description: 'code of the condition' }),
   where: Type.String({ description: 'line, unit, device or file' }),
+  about: Type.Optional(Type.String({ description: 'id of the device, where it has one beside its name' })),
   severity: Type.Enum([...severities]),
   sentence: Type.String(),
   since: instant('when it came first'),

@@ -9,8 +9,10 @@ export type Severity = (typeof severities)[number]
 export interface Condition {
   /** A code such as `line_absent`; listed in the chapter of the daemon. */
   what: string
-  /** The line, unit, device or file. Together with `what` it identifies the condition. */
+  /** The line, unit, device or file. Together with `what` and `about` it identifies the condition. */
   where: string
+  /** Id of the device, where names are given to another one and entries are for those alone who may see it. */
+  about?: string | undefined
   severity: Severity
   /** For people: what was seen, and what to do. Never a secret. */
   sentence: string
@@ -43,19 +45,20 @@ export interface Conditions {
   /** The condition holds. Raising it again while it lasts only replaces its sentence. */
   raise(condition: Condition): void
   /** The condition holds no more; does nothing if it did not hold. */
-  clear(what: string, where: string): void
+  clear(what: string, where: string, about?: string): void
   /** Something that happened and does not last. */
   happened(condition: Condition): void
 }
 
 /** Characters kept of each text. */
-const LONGEST = { what: 64, where: 256, sentence: 512, who: 128 } as const
+const LONGEST = { what: 64, where: 256, about: 16, sentence: 512, who: 128 } as const
 
 /** Shortens the texts and takes control characters out: some of them come from devices and networks. */
-export function plainCondition({ what, where, severity, sentence }: Condition): Condition {
+export function plainCondition({ about, what, where, severity, sentence }: Condition): Condition {
   return {
     what: plainText(what, LONGEST.what),
     where: plainText(where, LONGEST.where),
+    ...(typeof about === 'string' && { about: plainText(about, LONGEST.about) }),
     severity,
     sentence: plainText(sentence, LONGEST.sentence),
   }

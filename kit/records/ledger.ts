@@ -175,8 +175,8 @@ export class Ledger implements Conditions {
     else this.#add(plain)
   }
 
-  clear(what: string, where: string): void {
-    this.#rest({ what, where }, 'cleared')
+  clear(what: string, where: string, about?: string): void {
+    this.#rest({ what, where, about }, 'cleared')
   }
 
   happened(condition: Condition): void {
@@ -293,7 +293,7 @@ export class Ledger implements Conditions {
     this.#touch(one)
   }
 
-  #rest(of: Pick<Condition, 'what' | 'where'>, ended: Ended): void {
+  #rest(of: Pick<Condition, 'about' | 'what' | 'where'>, ended: Ended): void {
     const one = this.#living.get(keyOf(of))
     if (!one || !this.#move(one, 'cleared')) return
     this.#end(one, ended)
@@ -404,8 +404,8 @@ export function reportDisk(conditions: Conditions, where: string, fault: unknown
   conditions.raise({ what: 'state_unwritable', where, severity: 'fault', sentence })
 }
 
-function keyOf({ what, where }: Pick<Condition, 'what' | 'where'>): string {
-  return `${what} ${where}`
+function keyOf({ about, what, where }: Pick<Condition, 'about' | 'what' | 'where'>): string {
+  return about === undefined ? `${what} ${where}` : `${what} ${where}\n${about}`
 }
 
 function fits(entry: LedgerEntry, { before, open, severity, since, what, where }: LedgerQuery): boolean {

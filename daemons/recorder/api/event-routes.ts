@@ -7,6 +7,7 @@ import { createSerialTurn, type InTurn } from '#kit/pure/pace.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
+import type { LicenceGate } from '../core/licence/licence.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
 import { maskedPicture } from '../core/pictures/masked-picture.ts'
 import type { PictureDecoder } from '../core/ports.ts'
@@ -24,6 +25,8 @@ interface EventRouteParts {
   store: Pick<EventStore, 'density' | 'find' | 'one' | 'pieces'>
   events: Pick<EventBook, 'waiting' | 'present'>
   choice: Pick<SightBook, 'of'>
+  /** Undefined on a recorder that is not licensed. */
+  licence: Pick<LicenceGate, 'requireFeature'> | undefined
   decoder: Pick<PictureDecoder, 'picture'>
   /** @throws Fault `no_footage`, `footage_gone` */
   pictureAt(camera: string, at: number): Promise<ChosenPicture>
@@ -90,7 +93,7 @@ const searchQuery = Type.Object({
 })
 
 function listRoutes(parts: EventRouteParts): Route[] {
-  const { callers, cameras, clock, timeZone } = parts
+  const { callers, cameras, clock, licence, timeZone } = parts
   return [
     route({
       method: 'GET',
@@ -124,11 +127,7 @@ function listRoutes(parts: EventRouteParts): Route[] {
         events: Type.Array(eventAnswer),
       }),
       async handle({ caller, query: { limit = 100, mode, q } }) {
-        if (mode === 'semantic')
-          throw new Fault(
-            'semantic_unavailable',
-            'Search by meaning is unavailable: no model for it is installed. mode=basic searches by label, camera and time.',
-          )
+        if (mode === 'semantic') refuseMeaning(licence)
         const account = callers.accountOf(caller)
         const seen = cameras.seenBy(account).map(({ record: { id, name } }) => ({ id, name }))
         const { cameraIds, ignored, labels, since, until } = readSearch(q, {
@@ -176,6 +175,15 @@ async function found(
     // Looked up again: the account may see less by now.
     return name === undefined ? [] : [eventView(events.present(row.id) ?? row, name)]
   })
+}
+
+/** @throws Fault `license_feature`, `semantic_unavailable` */
+function refuseMeaning(licence: EventRouteParts['licence']): never {
+  licence?.requireFeature('investigation')
+  throw new Fault(
+    'semantic_unavailable',
+    'Search by meaning is unavailable: no model for it is installed. mode=basic searches by label, camera and time.',
+  )
 }
 
 function noRecognition(): Fault {

@@ -72,7 +72,8 @@ export function patrolMessage(camera: string, parts: Pick<PatrolRouteParts, 'boo
 
 function followView(camera: string, { book, follows }: Pick<PatrolRouteParts, 'book' | 'follows'>) {
   const { follow } = book.of(camera)
-  return { follow: follow && { ...follow, groups: [...follow.groups] }, status: follows.status(camera) }
+  const told = follow && { ...follow, groups: [...follow.groups] }
+  return { follow: told, unavailable: follows.knownUnavailable(camera), status: follows.status(camera) }
 }
 
 export function followMessage(camera: string, parts: Pick<PatrolRouteParts, 'book' | 'follows'>) {
@@ -178,10 +179,10 @@ const followAnswer = object({
   unavailable: orNull(Type.String({ description: 'why this camera cannot follow' })),
   status: object({
     state: Type.Enum(['off', 'watching', 'following', 'paused']),
-    following: orNull(
-      object({ label: text, since: instant, hops: Type.Integer({ description: 'positions that it was sent to' }) }),
-    ),
-    until: orNull(instant),
+    label: orNull(Type.String({ description: 'who is followed; null while nobody is' })),
+    since: orNull(instant),
+    hops: orNull(Type.Integer({ description: 'positions that it was sent to' })),
+    until: orNull(Type.Integer({ description: 'when a pause ends, epoch milliseconds' })),
     lastEnded: orNull(
       object({
         why: Type.Enum(['lost', 'time', 'operator', 'rule', 'moved', 'stopped', 'failed']),
@@ -195,12 +196,13 @@ function followRoutes(parts: PatrolRouteParts): Route[] {
   const { follows, moves, recorder } = parts
   const operated = operatorsOnly(parts)
   const path = '/api/cameras/:id/ptz/follow'
-  const whyNot = (camera: string) =>
-    follows.unavailable(camera).catch((error: unknown) => {
-      if (error instanceof Fault) return error.message
-      throw error
+  async function view(camera: string) {
+    await follows.unavailable(camera).catch((error: unknown) => {
+      // Why it does not answer is told.
+      if (!(error instanceof Fault)) throw error
     })
-  const view = async (camera: string) => ({ ...followView(camera, parts), unavailable: await whyNot(camera) })
+    return followView(camera, parts)
+  }
   return [
     route({
       ...{ method: 'GET', path, who: 'user', summary: 'Auto tracking of a camera, and what it does now' },

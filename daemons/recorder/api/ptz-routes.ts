@@ -7,7 +7,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { CameraBook, KnownCamera } from '../core/cameras/book.ts'
 import { type PtzGeometry, type Scale, USUAL_ASPECT, type ZoomWidth } from '../core/ptz/geometry.ts'
-import type { By, CameraMoves } from '../core/ptz/moves.ts'
+import { type By, CANNOT_TURN, type CameraMoves } from '../core/ptz/moves.ts'
 import type { PtzBook } from '../core/ptz/ptz-book.ts'
 import type { Steering } from '../core/ptz/steering.ts'
 import type { Train } from '../core/ptz/training.ts'
@@ -103,9 +103,6 @@ const NO_PTZ = {
   ...{ mostPresets: 0, position: null, moving: null },
 }
 
-/** That it does not turn is an answer; that it does not answer is none. */
-const CANNOT: ReadonlySet<string> = new Set(['no_onvif', 'no_ptz'])
-
 function readRoute(parts: PtzRouteParts): Route {
   const { book, moves } = parts
   const operated = operatorsOnly(parts)
@@ -135,7 +132,8 @@ function readRoute(parts: PtzRouteParts): Route {
       try {
         return await ptzOf(record.id)
       } catch (error) {
-        if (!(error instanceof Fault) || !CANNOT.has(error.code)) throw error
+        // That it does not turn is an answer; that it does not answer is none.
+        if (!(error instanceof Fault) || !CANNOT_TURN.has(error.code)) throw error
         return { ...NO_PTZ, geometry: null, reason: error.message }
       }
     },

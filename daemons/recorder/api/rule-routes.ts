@@ -191,7 +191,7 @@ const alarmAnswer = object({
       id: Type.Integer(),
       source: Type.String({ description: 'code of the condition' }),
       where: text,
-      cameraId: orNull(Type.String({ description: 'the camera that has this name; null: it is at none' })),
+      cameraId: orNull(Type.String({ description: 'the camera that it is about; null: none' })),
       severity: Type.Enum([...severities]),
       message: text,
       at: { ...instant, description: 'when it came first' },
@@ -237,21 +237,21 @@ function happenedRoutes(parts: RuleRouteParts): Route[] {
       method: 'GET',
       path: '/api/alarms',
       who: 'user',
-      summary: 'The alarm journal, newest first; of accounts that see every camera, since it names them by their names',
+      summary: 'The alarm journal, newest first; for an account of some cameras what is about these',
       query: alarmQuery,
       reply: alarmAnswer,
       handle({ caller, query }) {
         const account = callers.accountOf(caller)
         if (query.cameraId !== undefined) cameras.require(query.cameraId, account)
-        const entries = account.cameras === 'all' ? ledger.list({ limit: Number.POSITIVE_INFINITY }, isAsked) : []
-        return { alarms: entries.slice(0, query.limit ?? 100).map(alarmOf) }
+        return { alarms: ledger.list({ limit: query.limit ?? 100 }, isAsked).map(alarmOf) }
 
         function isAsked(entry: LedgerEntry): boolean {
           const { cameraId, severity, since, source, until } = query
           return (
+            (account.cameras === 'all' || (entry.about !== undefined && maySee(account, entry.about))) &&
             (source === undefined || entry.what === source) &&
             (severity === undefined || entry.severity === severity) &&
-            (cameraId === undefined || cameras.findAt(entry.where)?.id === cameraId) &&
+            (cameraId === undefined || entry.about === cameraId) &&
             (since === undefined || entry.until === null || entry.until >= since) &&
             (until === undefined || entry.since < until)
           )
@@ -261,8 +261,7 @@ function happenedRoutes(parts: RuleRouteParts): Route[] {
   ]
 
   function alarmOf(entry: LedgerEntry) {
-    const { acknowledgedBy, count, id, sentence, severity, since, until, what, where } = entry
-    const cameraId = cameras.findAt(where)?.id ?? null
+    const { about: cameraId = null, acknowledgedBy, count, id, sentence, severity, since, until, what, where } = entry
     return { id, source: what, where, cameraId, severity, message: sentence, at: since, until, count, acknowledgedBy }
   }
 }

@@ -47,9 +47,9 @@ export async function clocksOf(
   const sync = createClockSync({
     ...{ clock, clocks, cameras, everyMs: config.clocks.check_s * 1000 },
     ...(await openClockSync(stateFolder, log)),
-    onFound({ name }, sentence) {
-      if (sentence === null) ledger.clear('camera_clock_wrong', name)
-      else ledger.raise({ what: 'camera_clock_wrong', where: name, severity: 'warning', sentence })
+    onFound({ id, name }, sentence) {
+      if (sentence === null) ledger.clear('camera_clock_wrong', name, id)
+      else ledger.raise({ what: 'camera_clock_wrong', where: name, about: id, severity: 'warning', sentence })
     },
   })
   return {

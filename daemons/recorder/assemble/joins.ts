@@ -77,8 +77,8 @@ export function ruleMoves({ aiming, cameras, plans, ptz }: RuleMoveParts): RuleM
   }
 }
 
-function byRule({ performedBy, rule }: MoveOrder): By {
-  return { kind: 'rule', name: performedBy, detail: { rule } }
+function byRule({ operation, performedBy, rule }: MoveOrder): By {
+  return { kind: 'rule', name: performedBy, detail: { rule }, ...(operation !== undefined && { operation }) }
 }
 
 /**

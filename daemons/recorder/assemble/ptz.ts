@@ -80,7 +80,7 @@ export async function ptzOf(context: Context, parts: PtzParts): Promise<Turning>
     limits: { moveMs: ptz.move_ms, overtakeMs: ptz.overtake_ms, stopTries: ptz.stop_tries },
     onStopFailed(camera, { message: sentence }) {
       const where = record(camera).name
-      ledger.happened({ what: 'camera_not_stopped', where, severity: 'fault', sentence })
+      ledger.happened({ what: 'camera_not_stopped', where, about: camera, severity: 'fault', sentence })
     },
   })
   const steering = createSteering({

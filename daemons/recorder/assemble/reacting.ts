@@ -15,6 +15,7 @@ import { type CameraEvent, type CameraEvents, createCameraEvents } from '../core
 import type { CameraEventsStatus } from '../core/camera-events/meaning.ts'
 import type { CameraRecord } from '../core/cameras/book.ts'
 import type { OnvifClient } from '../core/cameras/onvif.ts'
+import type { Writes } from '../core/clocks/writes.ts'
 import type { StatusFeed } from '../core/live/feed.ts'
 import { createOnvifOutputs } from '../core/outputs/onvif-driver.ts'
 import { Outputs } from '../core/outputs/outputs.ts'
@@ -32,6 +33,7 @@ type Context = AssembleContext<RecorderConfig>
 interface ReactingParts extends RulingWorld {
   ledger: Ledger
   recorder: Recorder
+  writes: Pick<Writes, 'add'>
   feed: Pick<StatusFeed<AccountRecord>, 'changed' | 'tell' | 'tellEach'>
   /** A camera claims something. */
   onClaim(event: CameraEvent): void
@@ -129,9 +131,9 @@ async function outputsOf(
     },
     onStuck(camera, id, why) {
       const where = `${cameraOf(camera)?.name ?? camera}, ${id}`
-      if (why === null) return ledger.clear('output_stuck', where)
+      if (why === null) return ledger.clear('output_stuck', where, camera)
       const sentence = `It should be off by now, and is not: ${why} It is tried again.`
-      ledger.raise({ what: 'output_stuck', where, severity: 'fault', sentence })
+      ledger.raise({ what: 'output_stuck', where, about: camera, severity: 'fault', sentence })
     },
   })
 }
@@ -148,10 +150,10 @@ function eventsOf(
       ...{ holdMs: bounds.hold_ms, leastMs: bounds.least_ms, lifeMs: bounds.life_ms, perMinute: bounds.per_minute },
       retry: { firstMs: config.cameras.retry_first_ms, maxMs: config.cameras.retry_max_ms },
     },
-    onFlood({ name }, isFlooding) {
+    onFlood({ id, name }, isFlooding) {
       const sentence = `It tells more than ${bounds.per_minute} events in a minute; the others are left out.`
-      if (isFlooding) ledger.raise({ what: 'camera_chatters', where: name, severity: 'warning', sentence })
-      else ledger.clear('camera_chatters', name)
+      if (isFlooding) ledger.raise({ what: 'camera_chatters', where: name, about: id, severity: 'warning', sentence })
+      else ledger.clear('camera_chatters', name, id)
     },
   })
 }

@@ -8,7 +8,6 @@ import type { RecorderConfig } from '../config.ts'
 import { type AccountRecord, maySee } from '../core/access/accounts.ts'
 import type { CameraEvent } from '../core/camera-events/camera-events.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
-import type { Writes } from '../core/clocks/writes.ts'
 import type { StatusFeed } from '../core/live/feed.ts'
 import type { Outputs } from '../core/outputs/outputs.ts'
 import { createActor, type Moves, type Talker } from '../core/rules/actions.ts'
@@ -25,7 +24,6 @@ import { newId } from '../io/state-files.ts'
 /** What rules reach for. */
 export interface RulingWorld {
   ledger: Pick<Ledger, 'onTold'>
-  writes: Pick<Writes, 'add'>
   cameras(): CameraBook
   feed: Pick<StatusFeed<AccountRecord>, 'tellEach'>
   hasAccount(id: string): boolean
@@ -56,7 +54,7 @@ export async function rulingOf(
   { clock, config, log, stateFolder }: AssembleContext<RecorderConfig>,
   parts: RulingParts,
 ): Promise<Ruling> {
-  const { cameras, feed, happened, ledger, moves, outputs, preserve, talker, writes, zone } = parts
+  const { cameras, feed, happened, ledger, moves, outputs, preserve, talker, zone } = parts
   const bounds = config.rules
   const listeners = new Set<(alert: object) => void>()
   const cameraOf = (id: string) => cameras().find(id)
@@ -72,7 +70,7 @@ export async function rulingOf(
     ...{ clock, book, newId, zone, cameras: parts.cameraIds },
     lanes: createLanes({ perTarget: bounds.waiting, inAll: bounds.total_waiting }),
     act: createActor({
-      ...{ clock, cameraOf, nameOf, outputs, webhooks, moves, talker, preserve, writes, book: () => book },
+      ...{ clock, cameraOf, nameOf, outputs, webhooks, moves, talker, preserve, book: () => book },
     }),
     keep: (alert) => happened.putAlert(alert),
     onAlert(alert) {
@@ -85,7 +83,7 @@ export async function rulingOf(
     },
   })
   ledger.onTold((entry, event) => {
-    if (event === 'opened') tellFault(rules, entry, cameras().findAt(entry.where)?.id ?? null)
+    if (event === 'opened') tellFault(rules, entry)
   })
   return {
     ...{ book, rules, claimed: (event) => claimed(rules, event) },
@@ -104,8 +102,8 @@ function isShown({ camera, results }: Alert, account: AccountRecord): boolean {
   return others.length > 0 && others.every((one) => maySee(account, one))
 }
 
-function tellFault(rules: Rules, entry: LedgerEntry, camera: string | null): void {
-  const { lastAt: at, sentence, severity, what, where } = entry
+function tellFault(rules: Rules, entry: LedgerEntry): void {
+  const { about: camera = null, lastAt: at, sentence, severity, what, where } = entry
   const facts = { fault: { code: what, where, severity, message: sentence } }
   rules.happened({ type: 'fault', at, camera, sentence, by: null, facts }, ({ trigger }) => {
     const codes = trigger.type === 'fault' ? trigger.codes : []

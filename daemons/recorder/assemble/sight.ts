@@ -41,7 +41,8 @@ interface SightParts {
 }
 
 /** What routes of events need beside. */
-interface SightRouteParts extends Pick<Parameters<typeof eventRoutes>[0], 'newest' | 'pictureAt' | 'timeZone'> {
+interface SightRouteParts
+  extends Pick<Parameters<typeof eventRoutes>[0], 'licence' | 'newest' | 'pictureAt' | 'timeZone'> {
   callers: Callers
   recorder: Recorder
   decoder: Pick<PictureDecoder, 'picture'>

@@ -55,5 +55,18 @@ t.test(
     await until('one camera alone', async () => (await own.count()) > 0 && (await others.count()) === 0, LONG_MS)
     await page.locator('.events a').first().click()
     await page.waitForURL(/playback\/[0-9a-f]{8}\/\d+/)
+    // 3A.deep links
+    const [{ id, camera_id: of, started_at: at }] = await over()
+    await page.goto(`${recorder.url}/events?event=${id}`)
+    await page.getByRole('link', { name: 'All events' }).waitFor()
+    t.equal(await page.locator('.events li').count(), 1)
+    t.match(await page.locator('.events a').getAttribute('href'), `#/playback/${of}/`)
+    await audit(t, 'events-one')
+    await page.goto(`${recorder.url}/events?event=${of}-1-1`)
+    await page.getByText('There is no such event').waitFor()
+    await page.goto(`${recorder.url}/playback?camera=${of}&at=${at}`)
+    await page.waitForURL(new RegExp(`#/playback/${of}/${at}`))
+    await page.goto(`${recorder.url}/?camera=${of}`)
+    await page.waitForURL(new RegExp(`#/camera/${of}`))
   },
 )

@@ -139,6 +139,12 @@ t.test('3A.license.import a lease file, made for a request, needs no server', as
   const given = await boss.call('POST', '/api/license/deactivate')
   t.match(given.body, { state: 'unlicensed', cameras: 2, entitlements: { limits: { cameras: 0 } } })
   t.notOk('offline' in given.body)
+  const search = (mode: string) => boss.call('GET', `/api/investigation/search?mode=${mode}`)
+  t.match(await search('semantic'), {
+    status: 403,
+    body: { error: 'license_feature', code: 'license_feature', feature: 'investigation' },
+  })
+  t.match(await search('auto'), { status: 200, body: { mode: 'basic' } }, '3A.investigation falls back')
   t.match(
     await boss.call('POST', '/api/license/import', { lease: vendor.lease(request.signed, now(), { serial: 3 }) }),
     {

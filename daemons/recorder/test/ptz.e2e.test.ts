@@ -195,6 +195,16 @@ t.test('A.patrol and A.follow are set, told on the feed, and refused where the c
     told.findLast(({ type }) => type === 'ptz-patrol'),
     { cameraId: yard, status: { state: 'held' } },
   )
+  t.match(
+    told.findLast(({ type }) => type === 'ptz-follow'),
+    { cameraId: yard, follow: { groups: ['person'] }, unavailable: /Train it/, status: { state: 'paused' } },
+    'as GET tells it',
+  )
+  for (const id of [bare, door])
+    t.match(await boss.call('PUT', `/api/cameras/${id}/ptz/follow`, follow), {
+      status: 409,
+      body: { error: 'tracking_unavailable' },
+    })
   socket.close()
   t.equal((await boss.call('DELETE', `${path}/follow`)).status, 204)
   t.equal((await boss.call('DELETE', `${path}/patrol`)).status, 204)

@@ -247,7 +247,13 @@ t.test('3A.alarms the journal of alarms is asked by source, severity, camera and
   t.same(await alarms('until=1'), [])
   t.ok((await alarms('since=1')).length >= 2)
   t.equal((await alarms('limit=1')).length, 1)
-  t.same(await alarms('', guard), [])
+  // One that has the name of a camera of others, and is no less hidden.
+  const twin = await add('Door', 'rtsp://127.0.0.1:1/twin')
+  await until('it is lost', async () => (await alarms(`cameraId=${twin}`)).length > 0, LONG_MS)
+  const own = await alarms('', guard)
+  t.match(own, [{ source: 'camera_lost', where: 'Door', cameraId: door, severity: 'fault' }])
+  t.same(await alarms(`cameraId=${door}`, guard), own)
+  t.equal((await guard.call('GET', `/api/alarms?cameraId=${twin}`)).status, 404)
   t.equal((await guard.call('GET', `/api/alarms?cameraId=${yard}`)).status, 404)
 })
 

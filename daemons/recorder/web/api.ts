@@ -6,6 +6,7 @@ import type { TimeWish, OwnTime as ToldTime } from '../core/clocks/own-clock.ts'
 import type { DetectorKind } from '../core/sight/sight-book.ts'
 import type { SetupStep } from '../core/site.ts'
 import type { DiskHealth } from '../core/storage/disks.ts'
+import { eventPlace } from './deep-link.ts'
 
 export type Role = 'administrator' | 'operator' | 'viewer'
 export type Permission = 'export' | 'talk' | 'outputs'
@@ -353,6 +354,21 @@ export const eventsApi = {
     const wish = { ...(camera && { cameraId: camera }), ...(label && { label }), limit: String(limit) }
     const query = new URLSearchParams(wish)
     return (await call<{ events: SeenEvent[] }>(`GET /api/events?${query}`, undefined, { isPolled: true })).events
+  },
+  /** One that may be gone: by when it began, at its camera. */
+  async one(id: string): Promise<SeenEvent | undefined> {
+    const place = eventPlace(id)
+    if (!place) return undefined
+    const at = String(place.beganAt)
+    const query = new URLSearchParams({ cameraId: place.camera, since: at, until: at, limit: '500' })
+    try {
+      const { events } = await call<{ events: SeenEvent[] }>(`GET /api/events?${query}`, undefined, { isPolled: true })
+      return events.find((event) => event.id === id)
+    } catch (thrown) {
+      // A camera that was removed, or that they may not see.
+      if (thrown instanceof CallFault && thrown.status === 404) return undefined
+      throw thrown
+    }
   },
   detector: () => call<DetectorView>('GET /api/detector', undefined, { isPolled: true }),
   choose: (kind: DetectorKind) => call<DetectorView>('PUT /api/detector', { kind }),

@@ -106,7 +106,7 @@ const PAGES: readonly Page[] = [
     key: 'e',
     icon: 'search',
     below: 'playback',
-    draw: () => html`<${EventsPage} />`,
+    draw: (event) => html`<${EventsPage} event=${event} />`,
   },
   {
     word: 'health',

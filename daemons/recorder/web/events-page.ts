@@ -37,8 +37,26 @@ interface Wish {
   limit: number
 }
 
-/** The page. */
-export function EventsPage(): VNode {
+/** The page. @param event id of the one that a link leads to; else they are listed */
+export function EventsPage({ event }: { event?: string | undefined }): VNode {
+  return event === undefined ? html`<${EventList} />` : html`<${OneEvent} id=${event} key=${event} />`
+}
+
+/** The event that a link of another system names. */
+function OneEvent({ id }: { id: string }): VNode {
+  const [found, setFound] = useState<SeenEvent | 'gone' | null>(null)
+  const { refused } = useLook(async () => setFound((await eventsApi.one(id)) ?? 'gone'), LOOK_MS)
+  const shown = () => {
+    if (found === null) return firstAnswer(refused, texts.askingEvents, texts.eventsNotRead)
+    return found === 'gone'
+      ? say('off', texts.noSuchEvent, texts.eventIsGone)
+      : html`<ul class="events">${card(found)}</ul>`
+  }
+  return html`<h1 class="sr">Events</h1><section class="panel" aria-label="Events">${shown()}
+    <footer class="save"><a class="btn" href=${linkTo('events')}>${texts.allEvents}</a></footer></section>`
+}
+
+function EventList(): VNode {
   const [wish, setWish] = useState<Wish>({ camera: '', label: '', limit: PAGE })
   const [events, setEvents] = useState<readonly SeenEvent[] | null>(null)
   const [detector, setDetector] = useState<DetectorView | null>(null)

@@ -6,6 +6,7 @@ import { html } from '#kit/web/html.ts'
 import { startKeys } from '#kit/web/keys.ts'
 import { atPlainAddress, linkTo, startRoute } from '#kit/web/route.ts'
 import { App } from './app.ts'
+import { deepLink } from './deep-link.ts'
 import { cookieCredentials, LOOK_MS, lookAgain } from './state.ts'
 
 atPlainAddress(() => {
@@ -18,8 +19,8 @@ atPlainAddress(() => {
   render(html`<${App} />`, document.body)
 })
 
-/** Opens what a link of another system names. @source interface document 3, A, deep links: `/?camera=<id>` */
+/** Opens what a link of another system names. */
 function followDeepLink(): void {
-  const camera = new URLSearchParams(location.search).get('camera')
-  if (camera !== null) location.replace(`/${linkTo('camera', camera)}`)
+  const words = deepLink(location.pathname, new URLSearchParams(location.search))
+  if (words) location.replace(`/${linkTo(...words)}`)
 }

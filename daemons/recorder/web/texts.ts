@@ -351,6 +351,9 @@ export const goesOn = 'goes on'
 export const lasted = (time: string) => `for ${time}`
 export const pictureOfEvent = (label: string, camera: string, when: string) => `${label}, ${camera}, ${when}`
 export const olderEvents = 'Older events'
+export const allEvents = 'All events'
+export const noSuchEvent = 'There is no such event'
+export const eventIsGone = 'Its footage was removed, or it is of a camera that is not yours to see.'
 export const noEventMatches = 'Nothing like this was seen'
 export const otherFilters = 'Choose another camera, or everything.'
 export const nothingLooks = 'Nothing looks at the cameras'

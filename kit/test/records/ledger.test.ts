@@ -98,6 +98,23 @@ t.test('a condition that comes back within the hold is the same entry, counted a
   await ledger.close()
 })
 
+t.test('devices of one name have entries of their own, over a restart too', async (t) => {
+  const { open } = ledgerIn(t)
+  const before = open()
+  for (const about of ['0a', '0b']) before.raise({ ...lost('Door', `Of ${about}.`), about })
+  before.clear('line_absent', 'Door')
+  before.clear('line_absent', 'Door', '0a')
+  const told = [
+    { id: 2, about: '0b', sentence: 'Of 0b.', until: null },
+    { id: 1, about: '0a', sentence: 'Of 0a.', until: START },
+  ]
+  t.match(before.list(all), told)
+  await before.close()
+  const after = open()
+  t.match(after.list(all), told)
+  await after.close()
+})
+
 t.test('raising what lasts renews the sentence and counts nothing', async (t) => {
   const { lines, open } = ledgerIn(t)
   const ledger = open()
@@ -366,7 +383,10 @@ t.test('filled with the longest entries it takes no more memory than its row', a
   const bytes = await heapBytesOf(() => {
     const ledger = open()
     for (let at = 0; at < 2000; at++)
-      ledger.raise({ ...lost(`ж${at} ${'ж'.repeat(256)}`, `ж${at} ${'ж'.repeat(512)}`), what: `${'ж'.repeat(64)}` })
+      ledger.raise({
+        ...lost(`ж${at} ${'ж'.repeat(256)}`, `ж${at} ${'ж'.repeat(512)}`),
+        ...{ what: `${'ж'.repeat(64)}`, about: 'ж'.repeat(16) },
+      })
     return ledger
   })
   const row = rowOf(houseRows(), 'the ledger', { 'ledger.entries': 2000 })

@@ -126,8 +126,6 @@ export interface CameraBook {
   list(): readonly KnownCamera[]
   /** For what the recorder does by itself; who asks for somebody goes by `require`. */
   find(id: string): CameraRecord | undefined
-  /** The camera that a condition of the ledger is about: it says its name, and what is at it behind a comma. */
-  findAt(where: string): CameraRecord | undefined
   /** Those that an account may see. */
   seenBy(viewer: Viewer): readonly KnownCamera[]
   /** @throws Fault `unknown_camera`, also for one that the account may not see: nothing tells the two apart */
@@ -188,7 +186,6 @@ export function createCameraBook({ checkHost, licensed, make, most, newId, recor
   return {
     list: () => known,
     find: (id) => known.find(({ record }) => record.id === id)?.record,
-    findAt: (where) => known.find(({ record: { name } }) => where === name || where.startsWith(`${name}, `))?.record,
     seenBy: (viewer) => known.filter(({ record }) => maySee(viewer, record.id)),
     require: (id, viewer) => required(maySee(viewer, id) ? id : ''),
     room,

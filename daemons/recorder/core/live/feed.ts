@@ -33,7 +33,7 @@ export interface StatusFeed<Account> {
   tellEach(newsFor: (account: Account) => FeedNews | undefined): void
   /**
    * What readers have asked for by a route is another: they ask anew.
-   * @param isFor who is told; a reader for whom too much waits is told the type alone, later and once
+   * @param isFor who is told; a reader for whom too much waits is told the newest of its type later, once and without a camera
    */
   tellStale(news: FeedNews, isFor: (account: Account) => boolean): void
   close(): void
@@ -50,8 +50,8 @@ interface Reader<Account> {
   tell: TellReader
   /** Marks by camera. What a reader could not be told is missing, and told later: nothing waits for it but the newest. */
   told: Map<string, string>
-  /** Types of news that it could not be told. */
-  missed: Set<string>
+  /** News that it could not be told, the newest of each type. */
+  missed: Map<string, FeedNews>
 }
 
 export function createStatusFeed<Account>({ clock, maySee, seenBy }: FeedParts<Account>): StatusFeed<Account> {
@@ -67,7 +67,7 @@ export function createStatusFeed<Account>({ clock, maySee, seenBy }: FeedParts<A
     for (const id of [...told.keys()])
       if (!seen.some((camera) => camera.id === id) && tell(JSON.stringify({ type: 'camera-removed', cameraId: id })))
         told.delete(id)
-    for (const type of [...missed]) if (tell(JSON.stringify({ type }))) missed.delete(type)
+    for (const [type, news] of [...missed]) if (tell(JSON.stringify(news))) missed.delete(type)
   }
 
   function updateAll(): void {
@@ -101,7 +101,7 @@ export function createStatusFeed<Account>({ clock, maySee, seenBy }: FeedParts<A
     tellEach,
     open(account, tell) {
       const seen = seenBy(account)
-      const reader: Reader<Account> = { account, tell, told: new Map(), missed: new Set() }
+      const reader: Reader<Account> = { account, tell, told: new Map(), missed: new Map() }
       if (tell(JSON.stringify({ type: 'hello', at: clock.epochMs(), cameras: seen.map(({ view }) => view) })))
         for (const { id, mark } of seen) reader.told.set(id, mark)
       readers.add(reader)
@@ -119,8 +119,10 @@ export function createStatusFeed<Account>({ clock, maySee, seenBy }: FeedParts<A
       tellEach((account) => (maySee(account, cameraId) ? news : undefined))
     },
     tellStale(news, isFor) {
+      // Several may be missed, of more than one camera, and until then somebody may see less.
+      const { cameraId: _, ...ofAll } = news
       for (const reader of readers)
-        if (isFor(reader.account) && !reader.tell(JSON.stringify(news))) reader.missed.add(news.type)
+        if (isFor(reader.account) && !reader.tell(JSON.stringify(news))) reader.missed.set(news.type, ofAll)
     },
     close,
   }

@@ -1,5 +1,6 @@
 /** Auto tracking: a camera follows somebody whom a detector sees, by positions sent ahead of where they go. */
 import { type Clock, type Timer, wait } from '#kit/clock.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import {
   directionOf,
   type FramePoint,
@@ -11,7 +12,7 @@ import {
   turnBetween,
   USUAL_ASPECT,
 } from './geometry.ts'
-import { type By, type CameraMoves, rounded } from './moves.ts'
+import { type By, CANNOT_TURN, type CameraMoves, rounded } from './moves.ts'
 import type { FollowRecord, PtzBook } from './ptz-book.ts'
 
 /** What a detector saw in one picture of a camera. */
@@ -50,10 +51,14 @@ const EVENT_OF: Readonly<Record<FollowEnd, FollowEvent>> = {
   ...{ stopped: 'stopped', moved: 'broken', failed: 'broken' },
 }
 
+/** As it is told. Instants are epoch milliseconds. */
 export interface FollowStatus {
   state: FollowState
-  following: { label: string; since: number; hops: number } | null
-  /** Epoch ms. */
+  /** Who is followed, since when, and how many positions the camera was sent to; null while nobody is. */
+  label: string | null
+  since: number | null
+  hops: number | null
+  /** When a pause ends; null while there is none. */
   until: number | null
   lastEnded: { why: FollowEnd; label: string; at: number } | null
 }
@@ -116,6 +121,8 @@ interface Followed {
   /** A rule moves the camera: what it sees on the way is nobody to follow. */
   quietUntilMs: number
   back: Timer | undefined
+  /** Ends a pause. */
+  pause: Timer | undefined
 }
 
 const LOOK_MS = 200
@@ -126,10 +133,13 @@ const CALM = 0.05
 const NEAR = 0.25
 const QUIET_MS = 3000
 const BY_ITSELF: By = { kind: 'follow', name: null }
+const NOBODY = { label: null, since: null, hops: null }
 
 export class Follows {
   readonly #parts: FollowParts
   readonly #followed = new Map<string, Followed>()
+  /** What was wrong with a camera when it was asked last. */
+  readonly #troubles = new Map<string, string>()
 
   constructor(parts: FollowParts) {
     this.#parts = parts
@@ -147,20 +157,41 @@ export class Follows {
 
   /** Why a camera cannot follow; null: it can. @throws Fault as `CameraMoves.head` does for a camera that does not answer */
   async unavailable(camera: string): Promise<string | null> {
-    const { book, moves } = this.#parts
+    try {
+      this.#found(camera, await this.#ask(camera))
+    } catch (error) {
+      if (error instanceof Fault) this.#found(camera, error.message)
+      if (!(error instanceof Fault && CANNOT_TURN.has(error.code))) throw error
+    }
+    return this.knownUnavailable(camera)
+  }
+
+  /** The same as it was found last: the camera is not asked. */
+  knownUnavailable(camera: string): string | null {
+    const trouble = this.#troubles.get(camera)
+    if (trouble !== undefined) return trouble
+    return this.#parts.book.of(camera).geometry ? null : 'How wide the camera sees is not known. Train it first.'
+  }
+
+  async #ask(camera: string): Promise<string | null> {
+    const { moves } = this.#parts
     const { facts } = await moves.head(camera)
     if (!facts.absolute) return 'The camera cannot be sent to a position.'
-    if (!book.of(camera).geometry) return 'How wide the camera sees is not known. Train it first.'
     return (await moves.look(camera)).position ? null : 'The camera does not say where it looks.'
+  }
+
+  #found(camera: string, trouble: string | null): void {
+    if (trouble === null) this.#troubles.delete(camera)
+    else this.#troubles.set(camera, trouble)
   }
 
   status(camera: string): FollowStatus {
     const { book, clock } = this.#parts
-    if (!book.of(camera).follow?.enabled) return { state: 'off', following: null, until: null, lastEnded: null }
+    if (!book.of(camera).follow?.enabled) return { state: 'off', ...NOBODY, until: null, lastEnded: null }
     const { lastEnded, state, target, untilMs } = this.#of(camera)
     return {
       ...{ state, lastEnded },
-      following: target ? { label: target.label, since: target.since, hops: target.hops } : null,
+      ...(target ? { label: target.label, since: target.since, hops: target.hops } : NOBODY),
       until: state === 'paused' ? Math.round(clock.epochMs() + untilMs - clock.monotonicMs()) : null,
     }
   }
@@ -170,6 +201,7 @@ export class Follows {
     await this.#parts.book.put(camera, { follow: wish })
     await this.#end(camera, 'stopped')
     this.#followed.get(camera)?.back?.cancel()
+    this.#followed.get(camera)?.pause?.cancel()
     this.#followed.delete(camera)
     this.#parts.onChange(camera)
   }
@@ -193,7 +225,6 @@ export class Follows {
     if (!follow?.enabled) return
     const followed = this.#of(cameraId)
     const nowMs = clock.monotonicMs()
-    if (followed.state === 'paused' && nowMs >= followed.untilMs) this.#on(cameraId, 'timeUp')
     if (followed.target) {
       this.#recognized(cameraId, followed.target, { at, boxes })
       return
@@ -220,6 +251,7 @@ export class Follows {
         shunned: undefined,
         quietUntilMs: 0,
         back: undefined,
+        pause: undefined,
       },
     }
     this.#followed.set(camera, made)
@@ -228,11 +260,15 @@ export class Follows {
   }
 
   #on(camera: string, event: FollowEvent): void {
+    const { clock, onChange } = this.#parts
     const followed = this.#of(camera)
     const next = followStateTable[followed.state][event]
     if (next === undefined) return
     followed.state = next
-    this.#parts.onChange(camera)
+    followed.pause?.cancel()
+    const leftMs = followed.untilMs - clock.monotonicMs()
+    followed.pause = next === 'paused' ? clock.after(Math.max(0, leftMs), () => this.#on(camera, 'timeUp')) : undefined
+    onChange(camera)
   }
 
   #commanded(camera: string): void {
@@ -315,6 +351,7 @@ export class Follows {
     const { clock, limits, moves } = this.#parts
     const { position } = await moves.look(camera)
     if (!position) return 'failed'
+    this.#found(camera, null)
     if (this.#of(camera).target !== target) return undefined
     target.poses.push({ at: clock.epochMs(), position })
     if (target.poses.length > POSES) target.poses.shift()

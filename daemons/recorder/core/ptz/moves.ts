@@ -18,6 +18,9 @@ import { createLane, type Lane } from './lane.ts'
 
 type Detail = CameraWrite['detail']
 
+/** Faults of a camera that does not turn; that one does not answer says nothing of it. */
+export const CANNOT_TURN: ReadonlySet<string> = new Set(['no_onvif', 'no_ptz'])
+
 /** Who moves a camera, and what of it is written down. */
 export interface By {
   readonly kind: 'person' | 'rule' | 'patrol' | 'follow'
@@ -184,9 +187,10 @@ export class CameraMoves {
     const { name } = await this.requirePreset(camera, preset)
     if (by.isWanted?.() === false) throw takenOver()
     const { lane } = await this.#begin(camera, by)
-    await this.#written(camera, by.kind === 'patrol' ? 'ptz_patrol' : 'ptz_preset', by, async () => {
+    const order = { ...by, detail: { preset, presetName: name, ...by.detail } }
+    await this.#written(camera, by.kind === 'patrol' ? 'ptz_patrol' : 'ptz_preset', order, async () => {
       await lane.command(() => head.recall(preset))
-      return { preset, presetName: name }
+      return {}
     })
   }
 

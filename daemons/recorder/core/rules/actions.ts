@@ -3,7 +3,6 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { CameraRecord } from '../cameras/book.ts'
-import type { Writes } from '../clocks/writes.ts'
 import type { Outputs } from '../outputs/outputs.ts'
 import type { PreservedStretch } from '../storage/storage-book.ts'
 import type { Action, Region, Rule } from './rule.ts'
@@ -25,6 +24,8 @@ export interface Moves {
 export interface MoveOrder {
   performedBy: string | null
   rule: string
+  /** As what it is written down, instead of the usual. */
+  operation?: string
 }
 
 export interface AimTarget {
@@ -56,7 +57,6 @@ export interface ActionParts {
   talker: Talker
   preserve(wish: Omit<PreservedStretch, 'id'>): Promise<unknown>
   book(): RuleBook
-  writes: Pick<Writes, 'add'>
 }
 
 /** Does one action. @returns what was done, as a sentence. @throws Fault that says why not */
@@ -149,19 +149,17 @@ function bodyOf({ id, name }: Rule, occurrence: Occurrence, { nameOf }: ActionPa
 }
 
 /** Has cameras go back after a while; who is moved by a rule again goes back after that. */
-function createReturns({ clock, moves, writes }: ActionParts) {
+function createReturns({ clock, moves }: ActionParts) {
   const returning = new Map<string, Timer>()
 
   async function goBack(camera: string, preset: string, rule: string): Promise<void> {
     returning.delete(camera)
-    const detail: Record<string, string> = { preset, rule }
     try {
-      await moves.recall(camera, preset, { performedBy: null, rule })
+      await moves.recall(camera, preset, { performedBy: null, rule, operation: 'ptz_return' })
     } catch (error) {
+      // What the camera refuses is written down with the move, and nobody waits for it.
       if (!(error instanceof Fault)) throw error
-      detail.error = error.message
     }
-    await writes.add({ camera, operation: 'ptz_return', performedBy: null, detail })
   }
 
   return ({ cameraId, returnAfterSeconds, returnPreset }: Extract<Action, { returnPreset: unknown }>, rule: Rule) => {

@@ -90,9 +90,14 @@ t.test(
     boss.isFull = true
     for (const id of ['door', 'yard', 'door']) feed.tellStale({ type: 'site-plan-changed', cameraId: id }, about(id))
     t.equal(guard.heard.length, 3)
+    for (const state of ['grace', 'licensed']) feed.tellStale({ type: 'license-changed', state }, () => true)
     boss.isFull = false
     clock.advance(15_000)
-    t.same(boss.heard.slice(2), [{ type: 'site-plan-changed' }, { type: 'heartbeat', at: 15_000 }])
+    t.same(boss.heard.slice(2), [
+      { type: 'site-plan-changed' },
+      { type: 'license-changed', state: 'licensed' },
+      { type: 'heartbeat', at: 15_000 },
+    ])
   },
 )
 

@@ -55,7 +55,7 @@ t.test('A.follow who walks stays in the middle third for a minute, at two positi
   const { camera, clock, person, status, walk } = await stage()
   Object.assign(walk, { panPerS: 2.2 })
   await clock.run(3000)
-  t.match(status(), { state: 'following', following: { label: 'person', hops: Number } })
+  t.match(status(), { state: 'following', label: 'person', since: Number, hops: Number, until: null })
   let outside = 0
   for (let second = 0; second < 60; second++) {
     if (second % 10 === 0)
@@ -118,7 +118,13 @@ for (const [why, [end, state]] of Object.entries(ENDS))
     t.equal(it.status().state, 'following')
     await end(it)
     await it.clock.run(100)
-    t.match(it.status(), { state, following: null, lastEnded: { why, label: 'person', at: Number } })
+    t.match(it.status(), {
+      state,
+      label: null,
+      since: null,
+      hops: null,
+      lastEnded: { why, label: 'person', at: Number },
+    })
     t.match(it.followed(), { performedBy: null, detail: { label: 'person', why, seconds: Number, moves: Number } })
     const resting = it.camera.pose().pan
     Object.assign(it.walk, { panPerS: 0 })
@@ -156,4 +162,30 @@ t.test('A.follow only the groups that are wished are followed, and only by a cam
     }).unavailable(CAMERA),
     /Train it/,
   )
+})
+
+t.test('A.follow a pause ends by itself, also where nobody is seen, and is told', async (t) => {
+  const of = ptzStage()
+  const book = createPtzBook([], async () => {})
+  await book.put(CAMERA, { geometry: truthOf(of.camera) })
+  const told: unknown[] = []
+  const follows: Follows = new Follows({
+    ...{ ...of, book, limits: { everyMs: 500, lostMs: 3000, leadMs: 400 } },
+    onChange: () => void told.push(follows.status(CAMERA).state),
+  })
+  await follows.set(CAMERA, wish)
+  await follows.stop(CAMERA)
+  t.match(follows.status(CAMERA), { state: 'paused', until: of.clock.epochMs() + wish.resumeAfterSeconds * 1000 })
+  await of.clock.run(wish.resumeAfterSeconds * 1000)
+  t.match(follows.status(CAMERA), { state: 'watching', until: null })
+  t.same(told, ['watching', 'paused', 'watching'])
+})
+
+t.test('A.follow why a camera cannot follow is remembered for the feed', async (t) => {
+  const of = ptzStage({ units: undefined })
+  const book = createPtzBook([], async () => {})
+  const follows = new Follows({ ...of, book, onChange() {}, limits: { everyMs: 500, lostMs: 3000, leadMs: 400 } })
+  t.match(follows.knownUnavailable(CAMERA), /Train it/)
+  await follows.unavailable(CAMERA)
+  t.match(follows.knownUnavailable(CAMERA), /cannot be sent/)
 })

@@ -102,10 +102,16 @@ t.test('A.ptz.preset a preset is recalled and saved, and each is written down wi
   ])
   await t.rejects(moves.recall(CAMERA, '8', ann), { code: 'unknown_preset', message: /Yard .* "8"/ })
   await t.rejects(moves.recall('none', '7', ann), { code: 'unknown_camera' })
-  camera.traits.refuses = new Set(['SetPreset'])
+  // The way back of a rule is one write, and says where to also if the camera refuses.
+  const back = { kind: 'rule', name: null, operation: 'ptz_return', detail: { rule: 'Night' } } as const
+  await moves.recall(CAMERA, '7', back)
+  camera.traits.refuses = new Set(['SetPreset', 'GotoPreset'])
+  await t.rejects(moves.recall(CAMERA, '7', back), { code: 'onvif_unsupported' })
   await t.rejects(moves.save(CAMERA, 'Hall', ann), { code: 'onvif_unsupported' })
   t.match(writes.of(CAMERA, 9), [
     { operation: 'ptz_preset_saved', detail: { error: /does not know/ } },
+    { operation: 'ptz_return', detail: { preset: '7', rule: 'Night', error: /does not know/ } },
+    { operation: 'ptz_return', performedBy: null, detail: { preset: '7', presetName: 'Gate', rule: 'Night' } },
     { operation: 'ptz_preset_saved', detail: { preset: 'p2', presetName: 'Door' } },
     { operation: 'ptz_preset', performedBy: 'ann', detail: { preset: '7', presetName: 'Gate' } },
   ])
