@@ -178,14 +178,14 @@ export class CameraMoves {
     throw new Fault('unknown_preset', `${name} has no preset with the token ${JSON.stringify(token)}.`)
   }
 
-  /** @throws Fault `unknown_preset` */
+  /** @throws Fault `unknown_preset`, `ptz_taken_over` if a newer command took its place */
   async recall(camera: string, preset: string, by: By): Promise<void> {
     const head = await this.head(camera)
     const { name } = await this.requirePreset(camera, preset)
     if (by.isWanted?.() === false) throw takenOver()
     const { lane } = await this.#begin(camera, by)
     await this.#written(camera, by.kind === 'patrol' ? 'ptz_patrol' : 'ptz_preset', by, async () => {
-      await lane.command(() => head.recall(preset))
+      if (!(await lane.command(() => head.recall(preset)))) throw takenOver()
       return { preset, presetName: name }
     })
   }
