@@ -8,6 +8,7 @@ import { type LedgerEntry, severities } from '#kit/records/ledger-entry.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import { type AccountRecord, maySee } from '../core/access/accounts.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
+import { cameraAt } from '../core/rules/place.ts'
 import { isArmed, type Rule, reachOf } from '../core/rules/rule.ts'
 import type { RuleBook, RuleWish } from '../core/rules/rule-book.ts'
 import type { Alert, Rules } from '../core/rules/rules.ts'
@@ -264,10 +265,9 @@ function happenedRoutes(parts: RuleRouteParts): Route[] {
     }),
   ]
 
-  /** Conditions name a camera by its name, and what is at it behind a comma. */
-  function cameraOf({ where }: LedgerEntry): string | null {
-    const found = cameras.list().find(({ record }) => where === record.name || where.startsWith(`${record.name}, `))
-    return found?.record.id ?? null
+  function cameraOf(entry: LedgerEntry): string | null {
+    const records = cameras.list().map(({ record }) => record)
+    return cameraAt(entry, records)?.id ?? null
   }
 
   function alarmOf(entry: LedgerEntry) {

@@ -7,13 +7,14 @@ import { alertAnswerOf } from '../api/rule-answers.ts'
 import type { RecorderConfig } from '../config.ts'
 import { type AccountRecord, maySee } from '../core/access/accounts.ts'
 import type { CameraEvent } from '../core/camera-events/camera-events.ts'
-import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
+import type { CameraBook } from '../core/cameras/book.ts'
 import type { Writes } from '../core/clocks/writes.ts'
 import type { StatusFeed } from '../core/live/feed.ts'
 import type { Outputs } from '../core/outputs/outputs.ts'
 import { createActor, type Moves, type Talker } from '../core/rules/actions.ts'
 import { checkRule } from '../core/rules/check.ts'
 import { createLanes } from '../core/rules/lanes.ts'
+import { cameraAt } from '../core/rules/place.ts'
 import { createRuleBook, type RuleBook } from '../core/rules/rule-book.ts'
 import { type Alert, createRules, type Rules } from '../core/rules/rules.ts'
 import type { DetectionSource } from '../core/rules/triggers.ts'
@@ -60,7 +61,11 @@ export async function rulingOf(
 ): Promise<Ruling> {
   const { cameras, feed, happened, ledger, moves, outputs, preserve, talker, writes, zone } = parts
   const bounds = config.rules
-  const cameraOf = (id: string) => recordOf(cameras(), ({ id: own }) => own === id)
+  const records = () =>
+    cameras()
+      .list()
+      .map(({ record }) => record)
+  const cameraOf = (id: string) => records().find((one) => one.id === id)
   const nameOf = (id: string) => cameraOf(id)?.name ?? id
   const world = { cameraOf, moves, talker, hasAccount: parts.hasAccount, checkTarget: parseTarget }
   const book = createRuleBook({
@@ -86,14 +91,10 @@ export async function rulingOf(
     },
   })
   ledger.onTold((entry, event) => {
-    if (event === 'opened') tellFault(rules, entry, recordOf(cameras(), ({ name }) => isAt(entry, name))?.id ?? null)
+    if (event === 'opened') tellFault(rules, entry, cameraAt(entry, records())?.id ?? null)
   })
   parts.detections?.onEvent((event, phase) => rules.detected(event, phase))
   return { book, rules, claimed: (event) => claimed(rules, event) }
-}
-
-function recordOf(cameras: CameraBook, isIt: (record: CameraRecord) => boolean): CameraRecord | undefined {
-  return cameras.list().find(({ record }) => isIt(record))?.record
 }
 
 /** As GET /api/alerts shows it. */
@@ -102,10 +103,6 @@ function isShown({ camera, results }: Alert, account: AccountRecord): boolean {
   if (camera !== null) return maySee(account, camera)
   const others = results.flatMap((one) => (one.camera === null ? [] : [one.camera]))
   return others.length > 0 && others.every((one) => maySee(account, one))
-}
-
-function isAt({ where }: LedgerEntry, name: string): boolean {
-  return where === name || where.startsWith(`${name}, `)
 }
 
 function tellFault(rules: Rules, entry: LedgerEntry, camera: string | null): void {
