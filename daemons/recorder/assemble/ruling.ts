@@ -16,7 +16,7 @@ import { checkRule } from '../core/rules/check.ts'
 import { createLanes } from '../core/rules/lanes.ts'
 import { cameraAt } from '../core/rules/place.ts'
 import { createRuleBook, type RuleBook } from '../core/rules/rule-book.ts'
-import { type Alert, createRules, type Rules } from '../core/rules/rules.ts'
+import { createRules, isToldTo, type Rules } from '../core/rules/rules.ts'
 import type { DetectionSource } from '../core/rules/triggers.ts'
 import type { PreservedStretch } from '../core/storage/storage-book.ts'
 import type { HappenedStore } from '../io/happened-store.ts'
@@ -84,8 +84,8 @@ export async function rulingOf(
     onAlert(alert) {
       parts.onAlert?.(alertAnswerOf(alert, { accountId: '', sees: () => true, nameOf }))
       feed.happened((account) => {
-        if (!isShown(alert, account)) return undefined
         const sees = (camera: string) => maySee(account, camera)
+        if (account.cameras !== 'all' && !isToldTo(alert, { sees })) return undefined
         return { type: 'alert', alert: alertAnswerOf(alert, { accountId: account.id, sees, nameOf }) }
       })
     },
@@ -95,14 +95,6 @@ export async function rulingOf(
   })
   parts.detections?.onEvent((event, phase) => rules.detected(event, phase))
   return { book, rules, claimed: (event) => claimed(rules, event) }
-}
-
-/** As GET /api/alerts shows it. */
-function isShown({ camera, results }: Alert, account: AccountRecord): boolean {
-  if (account.cameras === 'all') return true
-  if (camera !== null) return maySee(account, camera)
-  const others = results.flatMap((one) => (one.camera === null ? [] : [one.camera]))
-  return others.length > 0 && others.every((one) => maySee(account, one))
 }
 
 function tellFault(rules: Rules, entry: LedgerEntry, camera: string | null): void {
