@@ -303,6 +303,7 @@ function checkSpan(from: number, to: number, { most, text: mostText }: { most: n
 }
 
 function tracksRoute({ callers, cameras, choice, events, spans, store }: EventRouteParts): Route {
+  const turnOf = turnsOfAccounts()
   return route({
     method: 'GET',
     path: '/api/cameras/:id/tracks',
@@ -321,21 +322,26 @@ function tracksRoute({ callers, cameras, choice, events, spans, store }: EventRo
         }),
       ),
     }),
-    async handle({ caller, params, query: { from, to } }) {
-      const { record } = cameras.require(params.id, callers.accountOf(caller))
+    handle({ caller, params, query: { from, to }, signal }) {
+      const account = callers.accountOf(caller)
+      cameras.require(params.id, account)
       checkSpan(from, to, { most: LONGEST_TRACKS_MS, text: '10 minutes' })
-      const { trackOffsetMs } = choice.of(record.id)
-      const offsetMs = trackOffsetMs ?? 0
-      const kept = await store.pieces(record.id, from - offsetMs, to - offsetMs)
-      const pieces = [...kept, ...events.waiting(record.id)]
-      const footage = spans(record.id, from, to)
-      const isShown = (at: number) =>
-        at >= from && at < to && footage.some(({ endAt, startAt }) => at >= Math.floor(startAt) && at < endAt)
-      return {
-        ...{ cameraId: record.id, from, to, offsetMs },
-        offsetMode: trackOffsetMs === null ? ('auto' as const) : ('manual' as const),
-        tracks: tracksOf(pieces, offsetMs, isShown),
-      }
+      return turnOf(account)(async () => {
+        signal.throwIfAborted()
+        const { record } = cameras.require(params.id, account)
+        const { trackOffsetMs } = choice.of(record.id)
+        const offsetMs = trackOffsetMs ?? 0
+        const kept = await store.pieces(record.id, from - offsetMs, to - offsetMs)
+        const pieces = [...kept, ...events.waiting(record.id)]
+        const footage = spans(record.id, from, to)
+        const isShown = (at: number) =>
+          at >= from && at < to && footage.some(({ endAt, startAt }) => at >= Math.floor(startAt) && at < endAt)
+        return {
+          ...{ cameraId: record.id, from, to, offsetMs },
+          offsetMode: trackOffsetMs === null ? ('auto' as const) : ('manual' as const),
+          tracks: tracksOf(pieces, offsetMs, isShown),
+        }
+      })
     },
   })
 }

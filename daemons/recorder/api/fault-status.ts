@@ -77,6 +77,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   too_many_plans: 409,
   no_talkback: 409,
   talk_busy: 409,
+  talk_stopped: 409,
   too_many_messages: 409,
   too_many_preserved: 409,
   too_many_rules: 409,

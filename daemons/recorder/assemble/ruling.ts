@@ -14,7 +14,7 @@ import { createActor, type Moves, type Talker } from '../core/rules/actions.ts'
 import { checkRule } from '../core/rules/check.ts'
 import { createLanes } from '../core/rules/lanes.ts'
 import { createRuleBook, type RuleBook } from '../core/rules/rule-book.ts'
-import { type Alert, createRules, type Rules } from '../core/rules/rules.ts'
+import { createRules, isToldTo, type Rules } from '../core/rules/rules.ts'
 import type { PreservedStretch } from '../core/storage/storage-book.ts'
 import type { HappenedStore } from '../io/happened-store.ts'
 import { openRules } from '../io/reacting-files.ts'
@@ -76,8 +76,8 @@ export async function rulingOf(
     onAlert(alert) {
       for (const listener of listeners) listener(alertAnswerOf(alert, { accountId: '', sees: () => true, nameOf }))
       feed.tellEach((account) => {
-        if (!isShown(alert, account)) return undefined
         const sees = (camera: string) => maySee(account, camera)
+        if (account.cameras !== 'all' && !isToldTo(alert, { sees })) return undefined
         return { type: 'alert', alert: alertAnswerOf(alert, { accountId: account.id, sees, nameOf }) }
       })
     },
@@ -92,14 +92,6 @@ export async function rulingOf(
       return () => void listeners.delete(listener)
     },
   }
-}
-
-/** As GET /api/alerts shows it. */
-function isShown({ camera, results }: Alert, account: AccountRecord): boolean {
-  if (account.cameras === 'all') return true
-  if (camera !== null) return maySee(account, camera)
-  const others = results.flatMap((one) => (one.camera === null ? [] : [one.camera]))
-  return others.length > 0 && others.every((one) => maySee(account, one))
 }
 
 function tellFault(rules: Rules, entry: LedgerEntry): void {

@@ -27,9 +27,9 @@ const PUT_ALERT = `INSERT INTO alert (id, at, camera, others, body) VALUES (?, ?
   ON CONFLICT (id) DO UPDATE SET body = excluded.body`
 const DROP_ALERTS = 'DELETE FROM alert WHERE rowid <= (SELECT max(rowid) FROM alert) - ?'
 const LIST_ALL_ALERTS = 'SELECT body FROM alert ORDER BY at DESC, rowid DESC LIMIT ?'
-/** What happened at no camera is seen by who sees every camera that something was done at. */
+/** As `isToldTo` says. */
 const LIST_ALERTS = `WITH seen AS (SELECT value FROM json_each(?)) SELECT body FROM alert
-  WHERE camera IN seen OR (camera IS NULL AND others <> '[]'
+  WHERE camera IN seen OR (camera IS NULL AND others <> '[]' AND json_extract(body, '$.triggerType') <> 'fault'
     AND NOT EXISTS (SELECT 1 FROM json_each(others) WHERE value NOT IN seen))
   ORDER BY at DESC, rowid DESC LIMIT ?`
 const PUT_EVENT = 'INSERT INTO camera_event (camera, kind, phase, topic, at, summary) VALUES (?, ?, ?, ?, ?, ?)'

@@ -11,6 +11,8 @@ export const SPEECH_RATE = 8000
 
 const MOST_CHANNELS = 8
 const MOST_RATE = 192_000
+/** Of a file: those of programs have some ten. */
+const MOST_CHUNKS = 1000
 
 /** A file that was understood; nothing of its samples is read yet. */
 export interface Wav {
@@ -84,7 +86,8 @@ function nameAt(bytes: Uint8Array, at: number): string {
 
 /** What a program could not know when it wrote the head, such as one that writes into a pipe, ends with the file. */
 function chunkOf(bytes: Uint8Array, view: DataView, name: string): { begin: number; length: number } | undefined {
-  for (let at = 12; at + 8 <= bytes.length; ) {
+  for (let at = 12, seen = 0; at + 8 <= bytes.length; seen++) {
+    if (seen === MOST_CHUNKS) throw bad(`it has more than ${MOST_CHUNKS} chunks`)
     const length = view.getUint32(at + 4, true)
     const begin = at + 8
     if (nameAt(bytes, at) === name) return { begin, length: Math.min(length, bytes.length - begin) }
@@ -119,8 +122,11 @@ const CROSSINGS = 16
 /** Steps of its table between two of them. */
 const STEPS = 256
 
+/** Samples that are made at once. */
+const PIECE = 400
+
 /**
- * The sound at 8000 samples a second, of others what is below 3.6 kHz, a second at a time: whoever goes through it lets others work between.
+ * The sound at 8000 samples a second, of others what is below 3.6 kHz, a twentieth of a second at a time: whoever goes through it lets others work between.
  * @source J. O. Smith, Digital Audio Resampling (2002): a windowed sinc, read from a table
  */
 export function* speechOf({ rate, sampleAt, seconds }: Wav): Generator<Int16Array<ArrayBuffer>> {
@@ -129,18 +135,24 @@ export function* speechOf({ rate, sampleAt, seconds }: Wav): Generator<Int16Arra
   // Crossings of the low-pass for each sample of the file.
   const pace = (2 * 3600) / rate
   const reach = Math.ceil(CROSSINGS / pace)
-  for (let first = 0; first < total; first += SPEECH_RATE) {
-    const piece = new Int16Array(Math.min(SPEECH_RATE, total - first))
+  for (let first = 0; first < total; first += PIECE) {
+    const piece = new Int16Array(Math.min(PIECE, total - first))
+    if (rate === SPEECH_RATE) {
+      for (let n = 0; n < piece.length; n++) piece[n] = clamped(sampleAt(first + n))
+      yield piece
+      continue
+    }
+    const placeOf = (n: number) => ((first + n) * rate) / SPEECH_RATE
+    // Each sample of the file is read once, and not for each that comes of it.
+    const begin = Math.floor(placeOf(0)) - reach + 1
+    const length = Math.floor(placeOf(piece.length - 1)) + reach + 1 - begin
+    const around = Float32Array.from({ length }, (_, at) => sampleAt(begin + at))
     for (let n = 0; n < piece.length; n++) {
-      if (rate === SPEECH_RATE) {
-        piece[n] = clamped(sampleAt(first + n))
-        continue
-      }
-      const place = ((first + n) * rate) / SPEECH_RATE
+      const place = placeOf(n)
       const middle = Math.floor(place)
       let sum = 0
       for (let at = middle - reach + 1; at <= middle + reach; at++)
-        sum += sampleAt(at) * (table[Math.round(Math.abs(at - place) * pace * STEPS)] ?? 0)
+        sum += (around[at - begin] ?? 0) * (table[Math.round(Math.abs(at - place) * pace * STEPS)] ?? 0)
       piece[n] = clamped(sum * pace)
     }
     yield piece

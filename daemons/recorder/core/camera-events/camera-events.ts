@@ -93,10 +93,12 @@ export function createCameraEvents(parts: CameraEventsParts): CameraEvents {
 
   function fit(): void {
     const now = new Map(wanted.flatMap((one) => (serviceOf(one) === undefined ? [] : [[one.id, one]])))
-    for (const [id, { camera, listener }] of ears) {
+    for (const [id, { camera, listener, minute }] of ears) {
       const next = now.get(id)
       if (next && isSame(next, camera)) continue
       ears.delete(id)
+      // Nobody else would say so: that is seen by what comes next.
+      if (minute.isFlooding) parts.onFlood(camera, false)
       void listener.stop()
     }
     for (const [id, camera] of now) {

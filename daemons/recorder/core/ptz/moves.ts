@@ -181,7 +181,7 @@ export class CameraMoves {
     throw new Fault('unknown_preset', `${name} has no preset with the token ${JSON.stringify(token)}.`)
   }
 
-  /** @throws Fault `unknown_preset` */
+  /** @throws Fault `unknown_preset`, `ptz_taken_over` if a newer command took its place */
   async recall(camera: string, preset: string, by: By): Promise<void> {
     const head = await this.head(camera)
     const { name } = await this.requirePreset(camera, preset)
@@ -189,7 +189,7 @@ export class CameraMoves {
     const { lane } = await this.#begin(camera, by)
     const order = { ...by, detail: { preset, presetName: name, ...by.detail } }
     await this.#written(camera, by.kind === 'patrol' ? 'ptz_patrol' : 'ptz_preset', order, async () => {
-      await lane.command(() => head.recall(preset))
+      if (!(await lane.command(() => head.recall(preset)))) throw takenOver()
       return {}
     })
   }

@@ -123,7 +123,7 @@ function aimOf({ camera, region }: Occurrence, zoom: number | null): AimTarget {
 }
 
 async function preserve(
-  { nameOf, preserve: keep }: ActionParts,
+  { preserve: keep }: ActionParts,
   { cameraIds, name }: Rule,
   { afterSeconds, beforeSeconds }: Extract<Action, { type: 'preserve' }>,
   { at, camera }: Occurrence,
@@ -133,7 +133,8 @@ async function preserve(
   const [from, to] = [at - beforeSeconds * 1000, at + afterSeconds * 1000]
   for (const one of cameras)
     await keep({ camera: one, from, to, note: `Rule ${name}`.slice(0, 200), by: `rule ${name}`, at })
-  return `Preserved ${durationText(to - from)} of ${cameras.map(nameOf).join(', ')}.`
+  // Without their names: who reads it may not see each of them.
+  return `Preserved ${durationText(to - from)}.`
 }
 
 /** What a webhook is told. @source interface document 3, A, Events 1 */

@@ -38,6 +38,19 @@ export interface Alert {
   results: ActionResult[]
 }
 
+/**
+ * Whether somebody who sees some cameras is told of it. What happened at no camera is told to who sees every camera that
+ * something is done at, but for faults: those are of the whole recorder, and their sentences may name whatever it has.
+ */
+export function isToldTo(
+  { camera, results, triggerType }: Alert,
+  { sees }: { sees(camera: string): boolean },
+): boolean {
+  if (camera !== null) return sees(camera)
+  const others = results.flatMap((one) => (one.camera === null ? [] : [one.camera]))
+  return triggerType !== 'fault' && others.length > 0 && others.every(sees)
+}
+
 interface RulesParts {
   clock: Clock
   book: RuleBook

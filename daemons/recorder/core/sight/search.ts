@@ -83,12 +83,9 @@ function takeCameras(text: string, cameras: SearchFacts['cameras']): { cameraIds
   const cameraIds: string[] = []
   let rest = ` ${text} `
   for (const { id, name } of cameras.toSorted((a, b) => b.name.length - a.name.length)) {
-    const at = rest.search(
-      new RegExp(
-        `(?<![\\p{L}\\p{N}])${name.toLowerCase().replace(/[^\p{L}\p{N}\s]/gu, '\\$&')}(?![\\p{L}\\p{N}])`,
-        'u',
-      ),
-    )
+    // Nothing else may be escaped in an expression of this kind.
+    const plain = name.toLowerCase().replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+    const at = rest.search(new RegExp(`(?<![\\p{L}\\p{N}])${plain}(?![\\p{L}\\p{N}])`, 'u'))
     if (at < 0) continue
     cameraIds.push(id)
     rest = `${rest.slice(0, at)} ${rest.slice(at + name.length)}`

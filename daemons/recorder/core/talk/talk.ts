@@ -21,7 +21,7 @@ interface TalkParts {
 /** What is being said. */
 export interface Speaking {
   seconds: number
-  /** Resolves once it was said or stopped; with a fault if the camera was lost over it. */
+  /** Resolves once it was said; with a fault if it was stopped (`talk_stopped`) or the camera was lost over it. */
   done: Promise<Fault | undefined>
 }
 
@@ -41,15 +41,15 @@ export interface Talk {
 
 export function createTalk(parts: TalkParts): Talk {
   const { clock, log, messages, most, talker } = parts
-  const busy = new Map<string, AbortController>()
+  const busy = new Map<string, { abort: AbortController; speaks: boolean }>()
 
   /** A camera that is asked or speaks. */
-  function begin(camera: string): AbortController {
+  function begin(camera: string, speaks: boolean): AbortController {
     if (busy.has(camera)) throw new Fault('talk_busy', 'The camera speaks already. Stop it, or wait until it is done.')
     if (busy.size >= most)
       throw new Fault('talk_busy', `${busy.size} cameras speak already; talk.cameras allows ${most} at once.`)
     const abort = new AbortController()
-    busy.set(camera, abort)
+    busy.set(camera, { abort, speaks })
     return abort
   }
 
@@ -71,7 +71,7 @@ export function createTalk(parts: TalkParts): Talk {
 
   return {
     async probe(record) {
-      const abort = begin(record.id)
+      const abort = begin(record.id, false)
       try {
         const found = await foundOf(record, abort.signal)
         await parts.keep(record.id, found)
@@ -82,13 +82,14 @@ export function createTalk(parts: TalkParts): Talk {
     },
     async say(record, id, repeat) {
       messages.require(id)
-      const abort = begin(record.id)
+      const abort = begin(record.id, true)
       try {
         const samples = await messages.soundOf(id)
         const line = await open(record, abort.signal)
         const done = sayAll({ clock, line, signal: abort.signal }, samples, repeat).then((fault) => {
           busy.delete(record.id)
-          if (fault) log.warning('a camera was lost while it spoke', { camera: record.name, fault })
+          if (fault && fault.code !== 'talk_stopped')
+            log.warning('a camera was lost while it spoke', { camera: record.name, fault })
           return fault
         })
         return { seconds: (samples.length / SPEECH_RATE) * repeat, done }
@@ -98,17 +99,22 @@ export function createTalk(parts: TalkParts): Talk {
       }
     },
     stop(camera) {
-      const abort = busy.get(camera)
-      abort?.abort()
-      return abort !== undefined
+      const speaking = busy.get(camera)
+      if (!speaking?.speaks) return false
+      speaking.abort.abort(stopped())
+      return true
     },
     close() {
-      for (const abort of busy.values()) abort.abort()
+      for (const { abort } of busy.values()) abort.abort(stopped())
     },
   }
 }
 
-/** @returns why it broke off, if it was not from here */
+function stopped(): Fault {
+  return new Fault('talk_stopped', 'It was stopped before all of it was said.')
+}
+
+/** @returns why not all of it was said */
 async function sayAll(
   to: Parameters<typeof speak>[0],
   samples: Int16Array,
@@ -116,7 +122,7 @@ async function sayAll(
 ): Promise<Fault | undefined> {
   try {
     for (let time = 0; time < repeat && !to.signal.aborted; time++) await speak(to, samples)
-    return undefined
+    return to.signal.aborted ? stopped() : undefined
   } catch (error) {
     return faultOf(error, 'camera_ended', 'The camera was lost while it spoke.')
   } finally {

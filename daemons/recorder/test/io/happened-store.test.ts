@@ -2,7 +2,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
 import type { CameraEvent } from '../../core/camera-events/camera-events.ts'
-import type { Alert } from '../../core/rules/rules.ts'
+import { type Alert, isToldTo } from '../../core/rules/rules.ts'
 import { openHappened } from '../../io/happened-store.ts'
 
 const event = (camera: string, at: number): CameraEvent => ({
@@ -74,5 +74,17 @@ t.test('3A.authentication.7 alerts are found by whom they concern, with what cam
   const [settled] = alert('2', null, ['one']).results
   store.putAlert({ ...alert('2', null), results: settled ? [{ ...settled, state: 'done' }] : [] })
   t.match(await store.alerts({ cameras: ['one'], limit: 1 }), [{ id: '2', results: [{ state: 'done' }] }])
+  const fault: Alert = { ...alert('6', null, ['one']), triggerType: 'fault' }
+  store.putAlert(fault)
+  t.same(await idsOf(['one', 'two']), ['5', '3'], 'a fault of the whole recorder is for who sees all of it')
+  t.same(await idsOf(null, 1), ['6'])
+  const seesOne = (camera: string) => camera === 'one'
+  t.same(
+    [alert('1', 'one'), alert('2', null, ['one']), alert('3', null, ['one', 'two']), alert('4', null), fault].map(
+      (one) => isToldTo(one, { sees: seesOne }),
+    ),
+    [true, true, false, false, false],
+    'those that are told when they come are the same',
+  )
   await store.close()
 })

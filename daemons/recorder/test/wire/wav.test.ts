@@ -119,6 +119,23 @@ t.test('what cannot be heard at 8000 samples a second is taken out, not mirrored
   t.ok(loudness(high) < 16, `5.5 kHz is gone: ${loudness(high).toFixed(1)} of 11,300`)
 })
 
+t.test('a file holds up others for a moment only, however many samples, channels and chunks it has', async (t) => {
+  let reads = 0
+  const most = { ...{ rate: 192_000, seconds: 1 }, sampleAt: () => ++reads % 2 }
+  let samples = 0
+  for (const piece of speechOf(most)) {
+    samples += piece.length
+    t.ok(reads <= 20_000, `${reads} frames of up to 8 channels are read at once`)
+    reads = 0
+  }
+  t.equal(samples, SPEECH_RATE)
+  const sound = wavOf(bytesOf(tone(440, 8000, 1)), { kind: 1, bits: 16, rate: 8000, channels: 1 })
+  const before = new Uint8Array(12 + 8 * 100_000 + sound.length - 12)
+  before.set(sound.subarray(0, 12))
+  before.set(sound.subarray(12), 12 + 8 * 100_000)
+  t.throws(() => readWav(before), { code: 'bad_sound', message: /chunks/ })
+})
+
 t.test('what is no WAV file is refused with a sentence that says what to do, and nothing else happens', async (t) => {
   const good = writeWav(tone(440, 8000, 1))
   for (const bad of [new Uint8Array(0), new TextEncoder().encode('ID3 is an MP3, not a WAV'), good.subarray(0, 30)])

@@ -108,6 +108,16 @@ t.test('3A.limits more than so many events in a minute are left out, and said on
   t.same([events.length, floods], [5, [true, false]])
 })
 
+t.test('a camera that is not listened to any more does not tell too much', async (t) => {
+  const { all, floods, say } = stage(3)
+  all.keep([yard])
+  all.start()
+  await say()
+  await say(...Array.from({ length: 9 }, () => crossed))
+  all.keep([{ ...yard, cameraEvents: false }])
+  t.same(floods, [true, false])
+})
+
 t.test('a camera that answers with nothing at once is not asked without end', async (t) => {
   const { all, pulls, say } = stage()
   all.keep([yard])

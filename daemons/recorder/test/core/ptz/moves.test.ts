@@ -117,6 +117,28 @@ t.test('A.ptz.preset a preset is recalled and saved, and each is written down wi
   ])
 })
 
+t.test('A.ptz.preset a preset to which it was never sent is not said to be where it looks', async (t) => {
+  const presets = new Map([['7', { name: 'Gate', pan: 50, tilt: 0, zoom: 0.5 }]])
+  const stage = ptzStage({ presets })
+  const { clock, moves, told, writes } = stage
+  await moves.presets(CAMERA)
+  const late = Promise.withResolvers<void>()
+  stage.delay = (name) => (name === 'ContinuousMove' ? late.promise : undefined)
+  const moved = moves.move(CAMERA, right, ann, here())
+  await clock.run(0)
+  const recalled = moves.recall(CAMERA, '7', { kind: 'rule', name: null })
+  const refused = t.rejects(recalled, { code: 'ptz_taken_over' })
+  await clock.run(0)
+  const stopped = moves.stop(CAMERA, ann)
+  late.resolve()
+  await Promise.all([moved, stopped, refused])
+  t.same(told('GotoPreset'), [])
+  t.match(
+    writes.of(CAMERA, 9).find(({ operation }) => operation === 'ptz_preset'),
+    { detail: { error: /Another command/, preset: undefined } },
+  )
+})
+
 t.test('of two who move a camera the later one has it, and the move of the other is over', async (t) => {
   const { clock, moves, writes } = ptzStage()
   await moves.move(CAMERA, right, ann, here())

@@ -211,6 +211,16 @@ t.test('3A.Limits ten actions run in order, each with a result of its own', asyn
   t.equal(done.at(-1), 'door to home as ptz_return')
 })
 
+t.test('3A.authentication.7 what came of an action names no camera: who reads it may not see each', async (t) => {
+  const { alerts, book, kept, rules, settle } = stage()
+  const keep: Action = { type: 'preserve', beforeSeconds: 10, afterSeconds: 20 }
+  const { id } = await book.add(wish({ type: 'button' }, [keep], { cameraIds: ['yard', 'door'] }))
+  rules.press(id, 'ann')
+  await settle()
+  t.match(kept, [{ camera: 'yard' }, { camera: 'door' }])
+  t.match(alerts, [{ results: [{ camera: null, state: 'done', sentence: 'Preserved 30 s.' }] }])
+})
+
 t.test('a target that hangs delays no other, and what waits for it is bounded', async (t) => {
   const { alerts, book, hanging, posted, rules, settle } = stage()
   hanging.set('slow', Promise.withResolvers())

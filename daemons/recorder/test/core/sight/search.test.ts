@@ -32,6 +32,15 @@ t.test('A.investigation words are labels, names of cameras and times; others are
   t.match(readSearch('2031-99-99 constructor __proto__', facts).ignored, ['2031-99-99', 'constructor', 'proto'])
 })
 
+t.test('A.investigation a camera is found by its name, whatever signs are in it', async (t) => {
+  const named = ['Door-1', 'Front_door', 'Yard, north', "O'Neil & Co. #2", 'a/b:c;d=e@f!~`"<>%', '$^.*+?()[]{}|\\']
+  for (const name of named) {
+    const cameras = [{ id: 'x', name }, ...facts.cameras]
+    t.match(readSearch(`person ${name} today`, { ...facts, cameras }), { cameraIds: ['x'], ignored: [] }, name)
+    t.match(readSearch('person', { ...facts, cameras }), { labels: ['person'], cameraIds: [] }, `beside ${name}`)
+  }
+})
+
 t.test('whatever is searched for, it is read, and a span has numbers', async () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary' })), (text) => {

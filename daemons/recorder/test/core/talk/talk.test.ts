@@ -14,12 +14,14 @@ function stage({ most = 2, law = 'PCMU' as const } = {}) {
   const clock = fakeClock()
   const packets: number[] = []
   const kept: [string, Talkback][] = []
-  const state = { takes: true, refusal: undefined as Fault | undefined, closed: 0 }
+  const state = { takes: true, refusal: undefined as Fault | undefined, closed: 0, opens: Promise.resolve() }
   const lost = Promise.withResolvers<Fault>()
   const talk = createTalk({
     ...{ clock, log: silentLog, most },
     talker: {
-      async open(): Promise<TalkLine> {
+      async open(_, signal): Promise<TalkLine> {
+        await state.opens
+        signal.throwIfAborted()
         if (state.refusal) throw state.refusal
         return {
           ...{ law, over: lost.promise },
@@ -104,6 +106,20 @@ t.test(
     t.equal(state.closed, 2)
   },
 )
+
+t.test('what was stopped was not said, and what is only asked for its loudspeaker does not speak', async (t) => {
+  const { clock, state, talk } = stage()
+  const { done } = await talk.say(camera('a'), 'm', 1)
+  clock.advance(200)
+  t.equal(talk.stop('a'), true)
+  t.match(await done, { code: 'talk_stopped' })
+  const opening = Promise.withResolvers<void>()
+  state.opens = opening.promise
+  const asked = talk.probe(camera('a'))
+  t.equal(talk.stop('a'), false)
+  opening.resolve()
+  t.match(await asked, { codec: 'PCMU' })
+})
 
 t.test('a camera without a loudspeaker is remembered as such; one that is away has said nothing', async (t) => {
   const { kept, state, talk } = stage()
