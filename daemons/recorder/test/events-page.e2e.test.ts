@@ -59,7 +59,7 @@ t.test(
     const [{ id, camera_id: of, started_at: at }] = await over()
     await page.goto(`${recorder.url}/events?event=${id}`)
     await page.getByRole('link', { name: 'All events' }).waitFor()
-    t.equal(await page.locator('.events li').count(), 1)
+    await until('it stands alone', async () => (await page.locator('.events li').count()) === 1, LONG_MS)
     t.match(await page.locator('.events a').getAttribute('href'), `#/playback/${of}/`)
     await audit(t, 'events-one')
     await page.goto(`${recorder.url}/events?event=${of}-1-1`)

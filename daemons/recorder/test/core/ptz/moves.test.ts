@@ -135,7 +135,8 @@ t.test('A.ptz.preset a preset to which it was never sent is not said to be where
   t.same(told('GotoPreset'), [])
   t.match(
     writes.of(CAMERA, 9).find(({ operation }) => operation === 'ptz_preset'),
-    { detail: { error: /Another command/, preset: undefined } },
+    { detail: { error: /Another command/, preset: '7', presetName: 'Gate' } },
+    'where it was to go, and that it did not',
   )
 })
 
