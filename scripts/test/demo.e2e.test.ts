@@ -34,11 +34,20 @@ interface Demo {
 }
 
 const ASK_AGAIN_MS = 200
+/** What was started ends a moment after its daemon, seconds on a busy machine. */
+const LEFT_MS = 10_000
 
 /** Asks until it is true; the assertions after it say what was missing when it never is. */
 async function until(isTrue: () => boolean | Promise<boolean>, limitMs: number): Promise<void> {
   const endMs = performance.now() + limitMs
   while (!(await isTrue()) && performance.now() < endMs) await sleep(ASK_AGAIN_MS)
+}
+
+/** What is there of them still: what a daemon started hears of its end by a closed pipe, a moment after it. */
+async function left(pids: readonly number[]): Promise<number[]> {
+  const alive = () => pids.filter((pid) => existsSync(`/proc/${pid}`))
+  await until(() => alive().length === 0, LEFT_MS)
+  return alive()
 }
 
 async function startDemo(t: Test, listen: string, env = process.env): Promise<Demo> {
@@ -127,11 +136,7 @@ t.test(
       second.child.stderr?.destroy()
       second.child.kill('SIGHUP')
       t.equal((await once(second.child, 'exit'))[0], 0)
-      t.same(
-        pids.filter((pid) => existsSync(`/proc/${pid}`)),
-        [],
-        'nothing of it is left',
-      )
+      t.same(await left(pids), [], 'nothing of it is left')
     })
 
     await t.test('Ctrl-C while it starts ends it at once, and nothing is left', async (t) => {
@@ -145,10 +150,7 @@ t.test(
       const pids = descendants(child.pid ?? 0)
       child.kill('SIGINT')
       t.equal((await once(child, 'exit'))[0], 0)
-      t.same(
-        pids.filter((pid) => existsSync(`/proc/${pid}`)),
-        [],
-      )
+      t.same(await left(pids), [])
       t.equal(folders(), before)
     })
 
@@ -400,10 +402,7 @@ t.test(
       demo.child.kill('SIGINT')
       const [code] = await once(demo.child, 'exit')
       t.equal(code, 0)
-      t.same(
-        pids.filter((pid) => existsSync(`/proc/${pid}`)),
-        [],
-      )
+      t.same(await left(pids), [])
       t.notOk(existsSync(demo.meters) || existsSync(demo.cellar), 'the names of the lines are gone')
       const kept = /kept in (\S+plantroom-demo-[^/]+)/.exec(demo.told())?.[1]
       t.notOk(kept === undefined || existsSync(kept), 'so is the folder of the installation')

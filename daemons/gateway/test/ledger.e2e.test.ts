@@ -42,7 +42,7 @@ const file = join(stateFolder, 'ledger.jsonl')
 const gateway = await startGateway(t, { sets, stateFolder })
 await gateway.setUp()
 
-const settings = { response_timeout_ms: 40, breaker_failures: 2, breaker_retry_ms: 100, local_echo: 'absent' }
+const settings = { response_timeout_ms: 400, breaker_failures: 2, breaker_retry_ms: 100, local_echo: 'absent' }
 
 async function list(query = ''): Promise<LedgerEntry[]> {
   return (await gateway.call('GET', `/api/ledger?${query}`)).body.entries

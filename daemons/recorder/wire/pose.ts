@@ -45,13 +45,15 @@ const LEAST_TO_LEAVE_OUT = 3
 /** So many times the usual error is too much, and no less than this: clicks are that exact. */
 const TOO_FAR = 3
 const LEAST_SPREAD_DEG = 1
+/** Samples that look straight down, if there are no others, still give a heading. */
+const LEAST_WEIGHT = 1e-6
 /** Of a normal distribution, the median of absolute errors times this is the deviation. */
 const MEDIAN_TO_DEVIATION = 1.4826
 
 const RADIANS = Math.PI / 180
 
 /**
- * Fits heading by circular mean and height by least squares of angles, without samples that contradict most others.
+ * Fits heading by weighted circular mean and height by least squares of angles, without samples that contradict most others.
  * @param at where the camera is on the plan
  * @param samples one or more
  * @throws Fault `bad_points` for a sample at the camera itself
@@ -80,7 +82,7 @@ export function fitPose(at: Point, samples: readonly PoseSample[]): PoseFit {
   const isTilted = farFrom(heights, straight.keys().toArray(), (index, height) => angleFrom(height, index))
   const tilted = looksDown.map((isDown, index) => isDown && isTilted[looksDown.slice(0, index).filter(Boolean).length])
   const leftOut = seen.map((_, index) => Boolean(isTurned[index]) || Boolean(tilted[index]))
-  const headingDeg = around(circularMean(headings.filter((_, index) => !leftOut[index])))
+  const headingDeg = around(circularMean(seen.filter((_, index) => !leftOut[index])))
   const used = straight.filter((_, index) => !isTilted[index])
   const height = used.length === 0 ? null : heightOf(used, median(heights.filter((_, index) => !isTilted[index])))
   const errorsDeg = seen.map(({ below, distance, heading }) => {
@@ -144,11 +146,17 @@ function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? middle : (below + middle) / 2
 }
 
-function circularMean(degrees: readonly number[]): number {
-  const [sin, cos] = degrees.reduce(
-    ([sin, cos], one) => [sin + Math.sin(one * RADIANS), cos + Math.cos(one * RADIANS)],
-    [0, 0],
-  )
+/**
+ * The heading whose angles fit best. A turn of the camera moves what it sees by the cosine of how far it looks down, so a
+ * steep sample says less about the heading than a flat one.
+ */
+function circularMean(seen: readonly { below: number; heading: number }[]): number {
+  let [sin, cos] = [0, 0]
+  for (const { below, heading } of seen) {
+    const weight = Math.max(LEAST_WEIGHT, Math.cos(below * RADIANS) ** 2)
+    sin += weight * Math.sin(heading * RADIANS)
+    cos += weight * Math.cos(heading * RADIANS)
+  }
   return Math.atan2(sin, cos) / RADIANS
 }
 
