@@ -166,3 +166,11 @@ t.test('an image whose board does not start is taken back, and the page says so'
   t.match(await slotNow(), { running: { slot: 'B', version: '0.2.0', is_good: true }, next: 'B' })
   t.equal(await board.must('systemctl is-enabled plantroom-gateway'), 'enabled')
 })
+
+t.test('a system that stops in emergency mode restarts by itself', { timeout: 900_000 }, async (t) => {
+  await board.run('systemctl emergency')
+  await board.told('It restarts in a minute')
+  await board.told(/slot B: /, 3)
+  await board.answers()
+  t.equal((await slotNow()).running.slot, 'B')
+})
