@@ -8,8 +8,11 @@ export const EVENTS_HEAP_MIB = { old: 24, young: 2 } as const
 /** Threads of an external detector: its own, and those of what it reckons with. */
 export const DETECTOR_TASKS = 24
 
-/** A gray picture, what it usually shows and how much it wobbles, and what has changed: as numbers of 4, 4 and 2 bytes. */
-const MOTION_BYTES = 160 * 120 * 12
+/**
+ * A gray picture, what it usually shows and how much it wobbles, and what has changed: as numbers of 4, 4 and 2 bytes; and
+ * of each cell of 16 points how often it changes.
+ */
+const MOTION_BYTES = 160 * 120 * 12 + 40 * 30 * 8
 /** Numbers of a sighting, as objects. */
 const SIGHTING_BYTES = 192
 /** A picture of the largest size, as it comes from the decoder and as it goes to the detector. */

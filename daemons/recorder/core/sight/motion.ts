@@ -3,6 +3,7 @@
  * changes. It says where, and never what.
  */
 import type { Box } from './boxes.ts'
+import { createHabits, type Habits, type Patch } from './habits.ts'
 
 /** A picture in shades of gray. */
 export interface GrayPicture {
@@ -15,15 +16,18 @@ export interface GrayPicture {
 export interface MotionModel {
   /**
    * Looks at the next picture.
+   * @param at when it was taken, epoch milliseconds
    * @returns where something moves, the largest first; nothing in the first pictures, nor where all of it changed, as by a lamp
    */
-  look(picture: GrayPicture): Box[]
+  look(picture: GrayPicture, at: number): Box[]
 }
 
 /** A point that is off by less is noise, whatever the camera; 0 to 255. */
 const LEAST_CHANGE = 14
 /** Times by which a point usually wobbles. */
 const TIMES_USUAL = 4
+/** A point that is off by so much counts for habits, however much it wobbles: digits stand out. */
+const STARK = 40
 /** Points of a cell that have to change. */
 const CELL_PART = 0.3
 const CELL = 4
@@ -41,57 +45,84 @@ const WOBBLE_RATE = 0.02
 const MOST_WOBBLE = 60
 const MOST_BOXES = 32
 
+interface Usual extends Grid {
+  width: number
+  height: number
+  shade: Float32Array
+  wobble: Float32Array
+  habits: Habits
+}
+
 export function createMotionModel(): MotionModel {
-  let usual: { width: number; height: number; shade: Float32Array; wobble: Float32Array } | undefined
+  let usual: Usual | undefined
   let seen = 0
 
-  function begin({ gray, height, width }: GrayPicture): Box[] {
-    usual = { width, height, shade: Float32Array.from(gray), wobble: new Float32Array(gray.length).fill(4) }
+  /** @param habits what is known of the same size already: light that changes is no reason to forget them */
+  function begin({ gray, height, width }: GrayPicture, habits?: Habits): Box[] {
+    const grid = { columns: Math.ceil(width / CELL), rows: Math.ceil(height / CELL) }
+    const [shade, wobble] = [Float32Array.from(gray), new Float32Array(gray.length).fill(4)]
+    usual = { ...grid, width, height, shade, wobble, habits: habits ?? createHabits(grid) }
     seen = 1
     return []
   }
 
   return {
-    look(picture) {
-      const { gray, height, width } = picture
-      if (usual?.width !== width || usual.height !== height) return begin(picture)
-      const { shade, wobble } = usual
-      const changed = new Uint8Array(gray.length)
-      let changes = 0
-      for (let at = 0; at < gray.length; at++) {
-        const off = Math.abs((gray[at] ?? 0) - (shade[at] ?? 0))
-        if (off > Math.max(LEAST_CHANGE, TIMES_USUAL * (wobble[at] ?? 0))) {
-          changed[at] = 1
-          changes++
-        }
-      }
-      if (changes > ALL_PART * gray.length) return begin(picture)
-      for (let at = 0; at < gray.length; at++) {
-        const off = (gray[at] ?? 0) - (shade[at] ?? 0)
-        const rate = changed[at] ? MOVING_RATE : RATE
-        shade[at] = (shade[at] ?? 0) + rate * off
-        wobble[at] = (wobble[at] ?? 0) + WOBBLE_RATE * (Math.min(Math.abs(off), MOST_WOBBLE) - (wobble[at] ?? 0))
-      }
+    look(picture, at) {
+      if (usual?.width !== picture.width || usual.height !== picture.height) return begin(picture)
+      const { all, changed, stark } = changesOf(picture, usual)
+      if (all > ALL_PART * changed.length) return begin(picture, usual.habits)
+      learn(picture, usual, changed)
       seen++
-      return seen > LEARNING ? boxesOf(changed, width, height) : []
+      if (seen <= LEARNING) return []
+      const { habits } = usual
+      habits.note(patchesOf(stark, usual), at)
+      const moving = patchesOf(changed, usual).filter((patch) => !habits.isHabit(patch))
+      return boxesOf(moving, picture)
     },
   }
 }
 
-/** Boxes around cells that touch each other. */
-function boxesOf(changed: Uint8Array, width: number, height: number): Box[] {
-  const [columns, rows] = [Math.ceil(width / CELL), Math.ceil(height / CELL)]
-  const open = openCells(changed, width, { columns, rows })
-  const found: { box: Box; cells: number }[] = []
+/** Points that are other than usual, and those that stand out. */
+function changesOf({ gray }: GrayPicture, { shade, wobble }: Usual) {
+  const [changed, stark] = [new Uint8Array(gray.length), new Uint8Array(gray.length)]
+  let all = 0
+  for (let at = 0; at < gray.length; at++) {
+    const off = Math.abs((gray[at] ?? 0) - (shade[at] ?? 0))
+    if (off > STARK) stark[at] = 1
+    if (off <= Math.max(LEAST_CHANGE, TIMES_USUAL * (wobble[at] ?? 0))) continue
+    changed[at] = 1
+    all++
+  }
+  return { changed, stark, all }
+}
+
+function learn({ gray }: GrayPicture, { shade, wobble }: Usual, changed: Uint8Array): void {
+  for (let at = 0; at < gray.length; at++) {
+    const off = (gray[at] ?? 0) - (shade[at] ?? 0)
+    const rate = changed[at] ? MOVING_RATE : RATE
+    shade[at] = (shade[at] ?? 0) + rate * off
+    wobble[at] = (wobble[at] ?? 0) + WOBBLE_RATE * (Math.min(Math.abs(off), MOST_WOBBLE) - (wobble[at] ?? 0))
+  }
+}
+
+/** Cells that touch each other. */
+function patchesOf(changed: Uint8Array, usual: Usual): Patch[] {
+  const open = openCells(changed, usual)
+  const patches: Patch[] = []
   for (let at = 0; at < open.length; at++) {
     if (!open[at]) continue
-    const { bottom, cells, left, right, top } = around(open, at, { columns, rows })
-    if (cells < LEAST_CELLS) continue
-    const side = (cell: number, size: number) => Math.min(1, (cell * CELL) / size)
-    found.push({ cells, box: [side(left, width), side(top, height), side(right + 1, width), side(bottom + 1, height)] })
+    const patch = around(open, at, usual)
+    if (patch.cells.length >= LEAST_CELLS) patches.push(patch)
   }
-  found.sort((a, b) => b.cells - a.cells)
-  return found.slice(0, MOST_BOXES).map(({ box }) => box)
+  return patches
+}
+
+function boxesOf(patches: readonly Patch[], { height, width }: GrayPicture): Box[] {
+  const largest = patches.toSorted((a, b) => b.cells.length - a.cells.length).slice(0, MOST_BOXES)
+  const side = (cell: number, size: number) => Math.min(1, (cell * CELL) / size)
+  return largest.map(({ bottom, left, right, top }) => {
+    return [side(left, width), side(top, height), side(right + 1, width), side(bottom + 1, height)]
+  })
 }
 
 interface Grid {
@@ -99,7 +130,7 @@ interface Grid {
   rows: number
 }
 
-function openCells(changed: Uint8Array, width: number, { columns, rows }: Grid): Uint8Array {
+function openCells(changed: Uint8Array, { columns, rows, width }: Usual): Uint8Array {
   const counts = new Uint16Array(columns * rows)
   for (let at = 0; at < changed.length; at++) {
     if (!changed[at]) continue
@@ -110,13 +141,14 @@ function openCells(changed: Uint8Array, width: number, { columns, rows }: Grid):
 }
 
 /** Closes all cells that hang together with one, a gap of one cell included: a coat has folds that do not change. */
-function around(open: Uint8Array, first: number, { columns, rows }: Grid) {
-  const extent = { left: columns, top: rows, right: 0, bottom: 0, cells: 0 }
+function around(open: Uint8Array, first: number, { columns, rows }: Grid): Patch {
+  const extent = { left: columns, top: rows, right: 0, bottom: 0 }
+  const cells: number[] = []
   const waiting = [first]
   open[first] = 0
   for (let cell = waiting.pop(); cell !== undefined; cell = waiting.pop()) {
     const [x, y] = [cell % columns, Math.floor(cell / columns)]
-    extent.cells++
+    cells.push(cell)
     extent.left = Math.min(extent.left, x)
     extent.right = Math.max(extent.right, x)
     extent.top = Math.min(extent.top, y)
@@ -129,5 +161,5 @@ function around(open: Uint8Array, first: number, { columns, rows }: Grid) {
         waiting.push(next)
       }
   }
-  return extent
+  return { ...extent, cells }
 }

@@ -12,6 +12,7 @@ import type { Detector, SightPicture } from './detector.ts'
 import type { Claim, EventBook } from './events.ts'
 import { MOTION, UNKNOWN_THING } from './labels.ts'
 import { createMotionModel, type GrayPicture, type MotionModel } from './motion.ts'
+import { createMotionTracker } from './motion-track.ts'
 import { createTracker, type Tracker, type TrackerLimits, type TrackerNews, type TrackSight } from './tracker.ts'
 
 /** The stream of a camera that is looked at. Instants are epoch milliseconds on the clock of the recording. */
@@ -205,7 +206,8 @@ class Seeing implements Sight {
   #eyeOf(camera: string, fps: number): Eye {
     const { limits, look } = this.#parts
     return {
-      ...{ camera, fps, looker: look(camera), motion: createMotionModel(), tracker: createTracker(limits) },
+      ...{ camera, fps, looker: look(camera), motion: createMotionModel() },
+      tracker: this.#external ? createTracker(limits) : createMotionTracker(limits),
       ...{ keyAt: 0, lookedAt: 0, servedMs: 0, movedMs: Number.NEGATIVE_INFINITY },
       ...{ isActive: false, showsSomething: false },
     }
@@ -285,7 +287,7 @@ class Seeing implements Sight {
 
   #looked(eye: Eye, { gray, height, rgb, width }: Look, at: number): void {
     const nowMs = this.#parts.clock.monotonicMs()
-    const moving = eye.motion.look(gray)
+    const moving = eye.motion.look(gray, at)
     if (moving.length > 0) {
       eye.movedMs = nowMs
       this.#activity(eye, true)

@@ -63,17 +63,35 @@ const MOVED_PART = 0.2
 /** What of a track is kept until it is believed. */
 const MOST_BEFORE = 32
 
+/** How long what is not seen may still be there. */
+export interface Patience {
+  /** @returns false for a picture that is older than the last: it is left out */
+  takes(at: number): boolean
+  ms(): number
+}
+
+export function createPatience(lostMs: number): Patience {
+  let lastAt = Number.NEGATIVE_INFINITY
+  let usualMs = 0
+  return {
+    takes(at) {
+      if (at <= lastAt) return false
+      if (lastAt > 0) usualMs += 0.2 * (Math.min(at - lastAt, 10_000) - usualMs)
+      lastAt = at
+      return true
+    },
+    // With few pictures a second, or one in some seconds, the same number of them may miss it.
+    ms: () => Math.max(lostMs, 2.5 * usualMs),
+  }
+}
+
 export function createTracker(limits: TrackerLimits): Tracker {
   let lives: Life[] = []
-  let lastAt = Number.NEGATIVE_INFINITY
   let number = 0
-  let usualMs = 0
-
-  /** With few pictures a second, or one in some seconds, the same number of them may miss it. */
-  const patienceMs = () => Math.max(limits.lostMs, 2.5 * usualMs)
+  const patience = createPatience(limits.lostMs)
 
   function over(at: number): Track[] {
-    const gone = lives.filter((life) => at - life.seenAt > patienceMs())
+    const gone = lives.filter((life) => at - life.seenAt > patience.ms())
     lives = lives.filter((life) => !gone.includes(life))
     return gone.filter((life) => life.isBelieved).map(trackOf)
   }
@@ -92,9 +110,7 @@ export function createTracker(limits: TrackerLimits): Tracker {
 
   return {
     update(at, boxes) {
-      if (at <= lastAt) return { seen: [], begun: [], ended: [] }
-      if (lastAt > 0) usualMs += 0.2 * (Math.min(at - lastAt, 10_000) - usualMs)
-      lastAt = at
+      if (!patience.takes(at)) return { seen: [], begun: [], ended: [] }
       const strong = boxes.filter(({ score }) => score >= limits.score).slice(0, limits.tracks)
       const weak = boxes.filter(({ score }) => score < limits.score && score >= WEAK_SCORE).slice(0, limits.tracks)
       const fresh = match(lives, strong, at, LEAST_LIKENESS)
