@@ -245,7 +245,10 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
     ),
     onClaim: (event) => seeing.claimed(event),
   })
-  const onCameras = () => seeing.camerasChanged()
+  const onCameras = () => {
+    seeing.camerasChanged()
+    ptz.camerasChanged()
+  }
   const cameras: CameraBook = await camerasOf(context, { ...parts, ledger, licence, reacting, onCameras })
   const keepMs = (camera: string) => keepMsOf(storage, camera)
   const seeing: Seeing = await createSeeing(context, { ledger, wall, watching, cameras, footage, keepMs })

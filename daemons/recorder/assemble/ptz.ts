@@ -34,6 +34,8 @@ export interface Turning {
   patrols: Patrols
   /** `follows.sighted` takes what the detector sees. */
   follows: Follows
+  /** Cameras were added, changed or removed: those that are gone are forgotten. */
+  camerasChanged(): void
   part: Part
 }
 
@@ -89,8 +91,13 @@ export async function ptzOf(context: Context, parts: PtzParts): Promise<Turning>
   })
   const save = (camera: string, learned: PtzGeometry) => book.put(camera, { geometry: learned })
   const { follows, patrols } = byThemselves(context, parts, { moves, book })
-  const forget = () => void book.keep(new Set(cameras.list().map(({ record }) => record.id))).catch(() => {})
+  function forget(): void {
+    const known = new Set(cameras.list().map(({ record }) => record.id))
+    heads.keep(known)
+    void book.keep(known).catch(() => {})
+  }
   return {
+    camerasChanged: forget,
     ...{ moves, book, steering, train: createTraining({ clock, moves, steering, save }), patrols, follows },
     part: {
       name: 'ptz',

@@ -147,15 +147,15 @@ class Decoder implements DecoderProcess {
     const width = Math.max(4, Math.floor(facts.width * scale) & ~3)
     const height = Math.max(2, Math.floor(facts.height * scale) & ~1)
     const sets = Buffer.concat(group.sets.units).toString('base64')
-    const grayStep = Math.max(1, Math.ceil(width / MOTION_SIZE.width), Math.ceil(height / MOTION_SIZE.height))
+    const greyStep = Math.max(1, Math.ceil(width / MOTION_SIZE.width), Math.ceil(height / MOTION_SIZE.height))
     const isKept = facts.width * facts.height <= this.#parts.limits.keptPixels
-    const head = { kind: 'look' as const, outWidth: width, outHeight: height, masks, sets, isKept, grayStep }
+    const head = { kind: 'look' as const, outWidth: width, outHeight: height, masks, sets, isKept, greyStep }
     const { body } = await this.#ask({ camera, group, head }, signal)
-    const [columns, rows] = [Math.floor(width / grayStep), Math.floor(height / grayStep)]
+    const [columns, rows] = [Math.floor(width / greyStep), Math.floor(height / greyStep)]
     const rgbBytes = width * height * 3
     if (body.length !== rgbBytes + columns * rows) throw undecodable('the picture has another size than was asked for')
-    const gray = { width: columns, height: rows, gray: body.subarray(rgbBytes) }
-    return { width, height, rgb: body.subarray(0, rgbBytes), gray }
+    const shades = { width: columns, height: rows, bytes: body.subarray(rgbBytes) }
+    return { width, height, rgb: body.subarray(0, rgbBytes), shades }
   }
 
   async film({ camera, fromMs, group, masks }: FilmWish, signal: AbortSignal): Promise<CodedGroup> {

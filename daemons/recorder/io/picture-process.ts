@@ -312,13 +312,13 @@ function stillOf(sample: HeldSample, wish: PictureWish): Promise<Uint8Array> {
 }
 
 interface LookWish extends PictureWish {
-  /** So many pixels of the picture, each way, are one of the gray one. */
-  grayStep: number
+  /** So many pixels of the picture, each way, are one of the grey one. */
+  greyStep: number
 }
 
-/** @returns red, green and blue of each pixel, and behind them the gray picture */
+/** @returns red, green and blue of each pixel, and behind them the grey picture */
 async function lookOf(sample: HeldSample, wish: LookWish): Promise<Uint8Array[]> {
-  const { grayStep, outHeight, outWidth } = wish
+  const { greyStep, outHeight, outWidth } = wish
   const rgb = await madeOf(
     sample,
     wish,
@@ -326,11 +326,14 @@ async function lookOf(sample: HeldSample, wish: LookWish): Promise<Uint8Array[]>
   )
   // A row that is no multiple of four bytes would be filled up.
   if (rgb.length !== outWidth * outHeight * 3) throw new Error('the picture has another size than was asked for')
-  return [rgb, grayOf(rgb, { width: outWidth, height: outHeight, step: grayStep })]
+  return [rgb, shadesOf(rgb, { width: outWidth, height: outHeight, step: greyStep })]
 }
 
 /** A byte for each square of pixels: their mean brightness. */
-function grayOf(rgb: Uint8Array, { height, step, width }: { width: number; height: number; step: number }): Uint8Array {
+function shadesOf(
+  rgb: Uint8Array,
+  { height, step, width }: { width: number; height: number; step: number },
+): Uint8Array {
   const [columns, rows] = [Math.floor(width / step), Math.floor(height / step)]
   const sums = new Uint32Array(columns * rows)
   for (let y = 0; y < rows * step; y++)

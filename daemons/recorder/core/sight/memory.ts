@@ -9,7 +9,7 @@ export const EVENTS_HEAP_MIB = { old: 24, young: 2 } as const
 export const DETECTOR_TASKS = 24
 
 /**
- * A gray picture, what it usually shows and how much it wobbles, and what has changed: as numbers of 4, 4 and 2 bytes; and
+ * A grey picture, what it usually shows and how much it wobbles, and what has changed: as numbers of 4, 4 and 2 bytes; and
  * of each cell of 16 points how often it changes.
  */
 const MOTION_BYTES = 160 * 120 * 12 + 40 * 30 * 8

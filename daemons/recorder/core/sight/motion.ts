@@ -2,16 +2,9 @@
  * What moves in the pictures of one camera: each point is compared with what it usually shows, and by how much it usually
  * changes. It says where, and never what.
  */
+import type { Shades } from '../ports.ts'
 import type { Box } from './boxes.ts'
 import { createHabits, type Habits, type Patch } from './habits.ts'
-
-/** A picture in shades of gray. */
-export interface GrayPicture {
-  width: number
-  height: number
-  /** A byte for each pixel, row by row from the top. */
-  gray: Uint8Array
-}
 
 export interface MotionModel {
   /**
@@ -19,7 +12,7 @@ export interface MotionModel {
    * @param at when it was taken, epoch milliseconds
    * @returns where something moves, the largest first; nothing in the first pictures, nor where all of it changed, as by a lamp
    */
-  look(picture: GrayPicture, at: number): Box[]
+  look(picture: Shades, at: number): Box[]
 }
 
 /** A point that is off by less is noise, whatever the camera; 0 to 255. */
@@ -58,9 +51,9 @@ export function createMotionModel(): MotionModel {
   let seen = 0
 
   /** @param habits what is known of the same size already: light that changes is no reason to forget them */
-  function begin({ gray, height, width }: GrayPicture, habits?: Habits): Box[] {
+  function begin({ bytes, height, width }: Shades, habits?: Habits): Box[] {
     const grid = { columns: Math.ceil(width / CELL), rows: Math.ceil(height / CELL) }
-    const [shade, wobble] = [Float32Array.from(gray), new Float32Array(gray.length).fill(4)]
+    const [shade, wobble] = [Float32Array.from(bytes), new Float32Array(bytes.length).fill(4)]
     usual = { ...grid, width, height, shade, wobble, habits: habits ?? createHabits(grid) }
     seen = 1
     return []
@@ -83,11 +76,11 @@ export function createMotionModel(): MotionModel {
 }
 
 /** Points that are other than usual, and those that stand out. */
-function changesOf({ gray }: GrayPicture, { shade, wobble }: Usual) {
-  const [changed, stark] = [new Uint8Array(gray.length), new Uint8Array(gray.length)]
+function changesOf({ bytes }: Shades, { shade, wobble }: Usual) {
+  const [changed, stark] = [new Uint8Array(bytes.length), new Uint8Array(bytes.length)]
   let all = 0
-  for (let at = 0; at < gray.length; at++) {
-    const off = Math.abs((gray[at] ?? 0) - (shade[at] ?? 0))
+  for (let at = 0; at < bytes.length; at++) {
+    const off = Math.abs((bytes[at] ?? 0) - (shade[at] ?? 0))
     if (off > STARK) stark[at] = 1
     if (off <= Math.max(LEAST_CHANGE, TIMES_USUAL * (wobble[at] ?? 0))) continue
     changed[at] = 1
@@ -96,9 +89,9 @@ function changesOf({ gray }: GrayPicture, { shade, wobble }: Usual) {
   return { changed, stark, all }
 }
 
-function learn({ gray }: GrayPicture, { shade, wobble }: Usual, changed: Uint8Array): void {
-  for (let at = 0; at < gray.length; at++) {
-    const off = (gray[at] ?? 0) - (shade[at] ?? 0)
+function learn({ bytes }: Shades, { shade, wobble }: Usual, changed: Uint8Array): void {
+  for (let at = 0; at < bytes.length; at++) {
+    const off = (bytes[at] ?? 0) - (shade[at] ?? 0)
     const rate = changed[at] ? MOVING_RATE : RATE
     shade[at] = (shade[at] ?? 0) + rate * off
     wobble[at] = (wobble[at] ?? 0) + WOBBLE_RATE * (Math.min(Math.abs(off), MOST_WOBBLE) - (wobble[at] ?? 0))
@@ -117,7 +110,7 @@ function patchesOf(changed: Uint8Array, usual: Usual): Patch[] {
   return patches
 }
 
-function boxesOf(patches: readonly Patch[], { height, width }: GrayPicture): Box[] {
+function boxesOf(patches: readonly Patch[], { height, width }: Shades): Box[] {
   const largest = patches.toSorted((a, b) => b.cells.length - a.cells.length).slice(0, MOST_BOXES)
   const side = (cell: number, size: number) => Math.min(1, (cell * CELL) / size)
   return largest.map(({ bottom, left, right, top }) => {

@@ -6,12 +6,12 @@
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Mask } from '../../wire/mask.ts'
 import type { ChosenPicture } from '../pictures/choice.ts'
-import type { CodedGroup } from '../ports.ts'
+import type { CodedGroup, Shades } from '../ports.ts'
 import { type Box, partWithin, type SeenBox } from './boxes.ts'
 import type { Detector, SightPicture } from './detector.ts'
 import type { Claim, EventBook } from './events.ts'
 import { MOTION, UNKNOWN_THING } from './labels.ts'
-import { createMotionModel, type GrayPicture, type MotionModel } from './motion.ts'
+import { createMotionModel, type MotionModel } from './motion.ts'
 import { createMotionTracker } from './motion-track.ts'
 import { createTracker, type Tracker, type TrackerLimits, type TrackerNews, type TrackSight } from './tracker.ts'
 
@@ -33,12 +33,12 @@ export interface LookWish {
   most: { width: number; height: number }
 }
 
-/** A picture as a detector takes it, and the same small and gray. */
+/** A picture as a detector takes it, and the same small and grey. */
 export interface Look {
   width: number
   height: number
   rgb: Uint8Array
-  gray: GrayPicture
+  shades: Shades
 }
 
 export interface LookDecoder {
@@ -285,9 +285,9 @@ class Seeing implements Sight {
     this.#next()
   }
 
-  #looked(eye: Eye, { gray, height, rgb, width }: Look, at: number): void {
+  #looked(eye: Eye, { height, rgb, shades, width }: Look, at: number): void {
     const nowMs = this.#parts.clock.monotonicMs()
-    const moving = eye.motion.look(gray, at)
+    const moving = eye.motion.look(shades, at)
     if (moving.length > 0) {
       eye.movedMs = nowMs
       this.#activity(eye, true)

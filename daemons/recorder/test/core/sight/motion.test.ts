@@ -1,8 +1,9 @@
 import t from 'tap'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
+import type { Shades } from '../../../core/ports.ts'
 import { createHabits } from '../../../core/sight/habits.ts'
 import { sightRows } from '../../../core/sight/memory.ts'
-import { createMotionModel, type GrayPicture } from '../../../core/sight/motion.ts'
+import { createMotionModel } from '../../../core/sight/motion.ts'
 import { chanceOf } from './scenes.ts'
 
 const [width, height] = [160, 90]
@@ -17,13 +18,13 @@ interface Patch {
 
 function pictures(seed: number, noise = 8) {
   const chance = chanceOf(seed)
-  return (patches: readonly Patch[] = [], shade = 100): GrayPicture => {
-    const gray = new Uint8Array(width * height)
-    for (let at = 0; at < gray.length; at++) gray[at] = shade + (chance() - 0.5) * 2 * noise
+  return (patches: readonly Patch[] = [], shade = 100): Shades => {
+    const bytes = new Uint8Array(width * height)
+    for (let at = 0; at < bytes.length; at++) bytes[at] = shade + (chance() - 0.5) * 2 * noise
     for (const patch of patches)
       for (let y = patch.y; y < patch.y + patch.height; y++)
-        for (let x = patch.x; x < patch.x + patch.width; x++) gray[y * width + x] = patch.shade
-    return { width, height, gray }
+        for (let x = patch.x; x < patch.x + patch.width; x++) bytes[y * width + x] = patch.shade
+    return { width, height, bytes }
   }
 }
 
@@ -61,7 +62,7 @@ t.test('what was put down is part of the picture after a while, and another size
   t.ok(model.look(picture(box), 0).length > 0)
   for (let at = 0; at < 150; at++) model.look(picture(box), 0)
   t.same(model.look(picture(box), 0), [])
-  t.same(model.look({ width: 80, height: 45, gray: new Uint8Array(80 * 45) }, 0), [])
+  t.same(model.look({ width: 80, height: 45, bytes: new Uint8Array(80 * 45) }, 0), [])
 })
 
 /** Six glyphs that differ, as a clock at the lower edge of the picture draws them: `hh:mm:ss`, two cells high. */
@@ -120,10 +121,10 @@ t.test('places that change all the time are at most a twentieth of a picture, th
 })
 
 t.test('a model takes what the memory plan says', async (t) => {
-  const gray = new Uint8Array(160 * 120)
+  const shades = new Uint8Array(160 * 120)
   const bytes = await heapBytesOf(() => {
     const model = createMotionModel()
-    for (let at = 1; at < 6; at++) model.look({ width: 160, height: 120, gray }, at)
+    for (let at = 1; at < 6; at++) model.look({ width: 160, height: 120, bytes: shades }, at)
     return model
   })
   t.ok(bytes <= rowOf(sightRows(), 'what cameras usually show', { 'cameras.max': 1 }).allBytes)

@@ -10,11 +10,11 @@ import { type CameraSight, createSight } from '../../../core/sight/sight.ts'
 const limits = { score: 0.4, agree: 2, lostMs: 3000, tracks: 32, lookMs: 100, staleMs: 3000, waitingBytes: 1e6 }
 const [width, height] = [160, 90]
 
-/** A white square at a place of a gray picture. */
-function grayWith(x: number | undefined): Uint8Array {
-  const gray = new Uint8Array(width * height).fill(100)
-  if (x !== undefined) for (let y = 30; y < 60; y++) gray.fill(230, y * width + x, y * width + x + 16)
-  return gray
+/** A white square at a place of a grey picture. */
+function shadesWith(x: number | undefined): Uint8Array {
+  const shades = new Uint8Array(width * height).fill(100)
+  if (x !== undefined) for (let y = 30; y < 60; y++) shades.fill(230, y * width + x, y * width + x + 16)
+  return shades
 }
 
 /** Cameras whose pictures a test plays, and a detector that answers when the test says so. */
@@ -44,8 +44,8 @@ function stage(rgbBytes = 8) {
     decoder: {
       async look({ camera }) {
         looked.push(camera)
-        const gray = { width, height, gray: grayWith(shown.get(camera)?.x) }
-        return { width, height, rgb: new Uint8Array(rgbBytes), gray }
+        const shades = { width, height, bytes: shadesWith(shown.get(camera)?.x) }
+        return { width, height, rgb: new Uint8Array(rgbBytes), shades }
       },
     },
     onActivity: (camera, isActive) => active.push([camera, isActive]),
