@@ -11,28 +11,23 @@ import type { LicenceGate } from '../core/licence/licence.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
 import { maskedPicture } from '../core/pictures/masked-picture.ts'
 import type { PictureDecoder } from '../core/ports.ts'
-import type { EventBook, EventStore, SightEvent, TrackPiece } from '../core/sight/events.ts'
-import { groupOf, labelGroups } from '../core/sight/labels.ts'
+import type { EventBook, EventStore, SightEvent } from '../core/sight/events.ts'
+import { labelGroups } from '../core/sight/labels.ts'
 import { readSearch } from '../core/sight/search.ts'
-import type { SightBook } from '../core/sight/sight-book.ts'
 import type { Callers } from './callers.ts'
-import { cameraParams } from './camera-routes.ts'
 
-interface EventRouteParts {
+export interface EventRouteParts {
   clock: Clock
   callers: Callers
   cameras: CameraBook
-  store: Pick<EventStore, 'density' | 'find' | 'one' | 'pieces'>
-  events: Pick<EventBook, 'waiting' | 'present'>
-  choice: Pick<SightBook, 'of'>
+  store: Pick<EventStore, 'density' | 'find' | 'one'>
+  events: Pick<EventBook, 'present'>
   /** Undefined on a recorder that is not licensed. */
   licence: Pick<LicenceGate, 'requireFeature'> | undefined
   decoder: Pick<PictureDecoder, 'picture'>
   /** @throws Fault `no_footage`, `footage_gone` */
   pictureAt(camera: string, at: number): Promise<ChosenPicture>
   newest(camera: string): ChosenPicture | undefined
-  /** Stretches of footage that are kept. */
-  spans(camera: string, fromAt: number, toAt: number): { startAt: number; endAt: number }[]
   /** The zone in which people say when something was. */
   timeZone(): string
 }
@@ -41,11 +36,10 @@ interface EventRouteParts {
 const DAY_MS = 86_400_000
 const LONGEST_DENSITY_MS = 31 * DAY_MS
 const MOST_BUCKETS = 500
-const LONGEST_TRACKS_MS = 600_000
 
-const group = Type.Enum([...labelGroups])
+export const group = Type.Enum([...labelGroups])
 const side = Type.Number({ minimum: 0, maximum: 1 })
-const box = Type.Array(side, { minItems: 4, maxItems: 4, description: 'left, top, right, bottom as fractions' })
+export const box = Type.Array(side, { minItems: 4, maxItems: 4, description: 'left, top, right, bottom as fractions' })
 
 export const eventAnswer = object({
   ...{ id: text, camera_id: text, camera_name: text, label: text, group, score: number },
@@ -67,7 +61,7 @@ export function eventView(event: SightEvent, name: string): Static<typeof eventA
 }
 
 export function eventRoutes(parts: EventRouteParts): Route[] {
-  return [...listRoutes(parts), thumbnailRoute(parts), densityRoute(parts), tracksRoute(parts)]
+  return [...listRoutes(parts), thumbnailRoute(parts), densityRoute(parts)]
 }
 
 const eventLimit = Type.Integer({ default: 100, minimum: 1, maximum: 500 })
@@ -237,7 +231,7 @@ function thumbnailRoute(parts: EventRouteParts): Route {
 }
 
 /** One account is answered one question at a time: it keeps nobody else waiting. */
-function turnsOfAccounts(): (account: AccountRecord) => InTurn {
+export function turnsOfAccounts(): (account: AccountRecord) => InTurn {
   const turns = new WeakMap<AccountRecord, InTurn>()
   return (account) => {
     const turn = turns.get(account) ?? createSerialTurn()
@@ -246,7 +240,7 @@ function turnsOfAccounts(): (account: AccountRecord) => InTurn {
   }
 }
 
-const span = { from: momentText, to: momentText }
+export const span = { from: momentText, to: momentText }
 const slice = object({
   bucket: count,
   total: count,
@@ -294,82 +288,10 @@ function densityRoute(parts: EventRouteParts): Route {
 }
 
 /** @throws Fault `bad_span` */
-function checkSpan(from: number, to: number, { most, text: mostText }: { most: number; text: string }): void {
+export function checkSpan(from: number, to: number, { most, text: mostText }: { most: number; text: string }): void {
   if (to > from && to - from <= most) return
   throw new Fault(
     'bad_span',
     `The window is ${(to - from) / 1000} s long; more than 0 and at most ${mostText} are answered.`,
   )
-}
-
-function tracksRoute({ callers, cameras, choice, events, spans, store }: EventRouteParts): Route {
-  const turnOf = turnsOfAccounts()
-  return route({
-    method: 'GET',
-    path: '/api/cameras/:id/tracks',
-    who: 'user',
-    summary: 'Where in the picture each thing was, of at most 10 minutes of footage that is kept',
-    params: cameraParams,
-    query: Type.Object(span),
-    reply: object({
-      ...{ cameraId: text, from: instant, to: instant },
-      offsetMs: Type.Integer({ description: 'by which the times below were moved already' }),
-      offsetMode: Type.Enum(['auto', 'manual']),
-      tracks: Type.Array(
-        object({
-          ...{ trackId: count, label: text, group },
-          boxes: Type.Array(object({ at: instant, score: number, box })),
-        }),
-      ),
-    }),
-    handle({ caller, params, query: { from, to }, signal }) {
-      const account = callers.accountOf(caller)
-      cameras.require(params.id, account)
-      checkSpan(from, to, { most: LONGEST_TRACKS_MS, text: '10 minutes' })
-      return turnOf(account)(async () => {
-        signal.throwIfAborted()
-        const { record } = cameras.require(params.id, account)
-        const { trackOffsetMs } = choice.of(record.id)
-        const offsetMs = trackOffsetMs ?? 0
-        const kept = await store.pieces(record.id, from - offsetMs, to - offsetMs)
-        const pieces = [...kept, ...events.waiting(record.id)]
-        const footage = spans(record.id, from, to)
-        const isShown = (at: number) =>
-          at >= from && at < to && footage.some(({ endAt, startAt }) => at >= Math.floor(startAt) && at < endAt)
-        return {
-          ...{ cameraId: record.id, from, to, offsetMs },
-          offsetMode: trackOffsetMs === null ? ('auto' as const) : ('manual' as const),
-          tracks: tracksOf(pieces, offsetMs, isShown),
-        }
-      })
-    },
-  })
-}
-
-/** Numbers of tracks begin anew with each start of the recorder: a long pause ends a track too. */
-const PAUSE_MS = 120_000
-
-function tracksOf(pieces: readonly TrackPiece[], offsetMs: number, isShown: (at: number) => boolean) {
-  const tracks: { trackId: number; label: string; group: ReturnType<typeof groupOf>; boxes: TrackBox[] }[] = []
-  for (const { label, sightings, trackId } of pieces) {
-    const boxes = sightings
-      .map(({ at, box, score }) => ({ at: Math.round(at + offsetMs), score, box: [...box] }))
-      .filter(({ at }) => isShown(at))
-    if (boxes.length === 0) continue
-    const known = tracks.findLast((one) => one.trackId === trackId)
-    const isSame = known && (boxes[0]?.at ?? 0) - (known.boxes.at(-1)?.at ?? 0) < PAUSE_MS
-    if (!known || !isSame) tracks.push({ trackId, label, group: groupOf(label), boxes })
-    else {
-      known.boxes.push(...boxes)
-      // What it was taken for last.
-      Object.assign(known, { label, group: groupOf(label) })
-    }
-  }
-  return tracks
-}
-
-interface TrackBox {
-  at: number
-  score: number
-  box: number[]
 }

@@ -8,6 +8,7 @@ import type { Part } from '#kit/run/parts.ts'
 import type { Callers } from '../api/callers.ts'
 import { detectorRoutes } from '../api/detector-routes.ts'
 import { eventRoutes, eventView } from '../api/event-routes.ts'
+import { trackRoutes } from '../api/track-routes.ts'
 import type { RecorderConfig } from '../config.ts'
 import type { CameraEvent } from '../core/camera-events/camera-events.ts'
 import type { CameraEventKind } from '../core/camera-events/meaning.ts'
@@ -107,7 +108,10 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
     health: chosen.health,
     routes: ({ recorder, ...more }) => [
       ...eventRoutes({
-        ...{ clock, cameras, store, events, choice: book, ...more },
+        ...{ clock, cameras, store, events, ...more },
+      }),
+      ...trackRoutes({
+        ...{ cameras, store, events, choice: book, callers: more.callers },
         spans: (camera, fromAt, toAt) => footage.spans(camera, fromAt, toAt),
       }),
       ...detectorRoutes({ cameras, recorder, book, health: chosen.health }),

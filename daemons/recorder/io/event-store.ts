@@ -3,6 +3,7 @@
  * What is in it may be spared: a damaged one is put aside, and a new one begins.
  */
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type SqlValue, startWriter, type Work, type Writer } from '#kit/store/sqlite-writer.ts'
 import type { Box } from '../core/sight/boxes.ts'
 import type {
@@ -58,6 +59,8 @@ const PUTS_UNTIL_TRIM = 64
 
 const PIECES = `SELECT camera, track, label, from_at, sightings FROM piece
   WHERE camera = ? AND from_at >= ? AND from_at < ? AND to_at >= ? ORDER BY from_at, id LIMIT 20000`
+/** Unpacked before others have their turn: some thousand boxes at most. */
+const PIECES_A_TURN = 64
 const ONE = `SELECT ${COLUMNS} FROM event WHERE camera = ? AND began_at = ? AND number = ?`
 
 /** An event that reaches into a span begins at most so long before it. A longer one is found by its beginning. */
@@ -153,7 +156,13 @@ function readersOf(writer: Writer): Pick<EventStore, 'cameras' | 'density' | 'fi
     },
     async pieces(camera, from, to) {
       const rows = await writer.read(PIECES, [camera, from - LONGEST_PIECE_MS, to, from])
-      return rows.map(pieceOf)
+      const pieces: TrackPiece[] = []
+      for (const [place, row] of rows.entries()) {
+        // The daemon goes on meanwhile.
+        if (place % PIECES_A_TURN === PIECES_A_TURN - 1) await nextTurn()
+        pieces.push(pieceOf(row))
+      }
+      return pieces
     },
   }
 }

@@ -1,0 +1,71 @@
+import t from 'tap'
+import { trackRoutes } from '../../api/track-routes.ts'
+import type { TrackPiece } from '../../core/sight/events.ts'
+
+const ann = { id: 'ann' }
+
+function stage(pieces: () => Promise<TrackPiece[]>) {
+  const [tracks] = trackRoutes({
+    callers: { accountOf: (caller: unknown) => caller },
+    cameras: { require: () => ({ record: { id: 'yard' } }) },
+    choice: { of: () => ({ trackOffsetMs: null }) },
+    events: { waiting: () => [] },
+    spans: () => [{ startAt: 0, endAt: 600_000 }],
+    store: { pieces },
+  } as never)
+  return async (caller: object) => {
+    const { signal } = new AbortController()
+    const ask = { caller, params: { id: 'yard' }, query: { from: 0, to: 600_000 }, signal }
+    const answer = await tracks?.handle(ask as never)
+    return JSON.parse(String((answer as { body: Buffer }).body))
+  }
+}
+
+t.test('one account is answered one question for tracks at a time, since each may be large', async (t) => {
+  const bob = { id: 'bob' }
+  const asked: PromiseWithResolvers<never[]>[] = []
+  const ask = stage(() => {
+    const answer = Promise.withResolvers<never[]>()
+    asked.push(answer)
+    return answer.promise
+  })
+  const answers = [ask(ann), ask(ann), ask(bob)]
+  await new Promise(setImmediate)
+  t.equal(asked.length, 2, 'of ann one, and bob does not wait for her')
+  for (const one of asked) one.resolve([])
+  await answers[0]
+  await new Promise(setImmediate)
+  t.equal(asked.length, 3)
+  asked[2]?.resolve([])
+  t.match(await Promise.all(answers), [{ tracks: [] }, { tracks: [] }, { tracks: [] }])
+})
+
+t.test('A.tracks ten minutes of a full picture are answered whole, and others have their turn meanwhile', async (t) => {
+  const [things, seconds, aSecond] = [32, 600, 5]
+  const box: [number, number, number, number] = [0.1, 0.2, 0.3, 0.4]
+  const piecesOf = (trackId: number, fromS: number): TrackPiece => ({
+    ...{ cameraId: 'yard', trackId, label: fromS > 300 ? 'car' : 'other' },
+    sightings: Array.from({ length: 5 * aSecond }, (_, at) => ({ at: fromS * 1000 + at * 200, score: 0.5, box })),
+  })
+  const pieces = Array.from({ length: seconds / 5 }, (_, at) =>
+    Array.from({ length: things }, (_, thing) => piecesOf(thing + 1, at * 5)),
+  ).flat()
+  let turns = 0
+  const counting = setInterval(() => turns++, 0)
+  const { tracks } = await stage(async () => pieces)(ann)
+  clearInterval(counting)
+  t.equal(tracks.length, things)
+  for (const { boxes, group, label } of tracks) {
+    t.same([boxes.length, label, group], [seconds * aSecond, 'car', 'vehicle'], 'what it was taken for last')
+    t.match([boxes[0], boxes.at(-1)], [{ at: 0, score: 0.5, box }, { at: 599_800 }])
+  }
+  t.ok(turns >= 20, `others had ${turns} turns`)
+})
+
+t.test('a track whose number comes again after a long pause is another one', async (t) => {
+  const sighting = (at: number) => ({ at, score: 1, box: [0, 0, 1, 1] as const })
+  const piece = (...at: number[]) => ({ cameraId: 'yard', trackId: 1, label: 'dog', sightings: at.map(sighting) })
+  const { tracks } = await stage(async () => [piece(1000, 2000), piece(7000), piece(200_000), piece(700_000)])(ann)
+  t.match(tracks, [{ boxes: [{ at: 1000 }, { at: 2000 }, { at: 7000 }] }, { boxes: [{ at: 200_000 }] }])
+  t.equal(tracks.length, 2, 'and one behind the footage is none')
+})
