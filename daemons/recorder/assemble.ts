@@ -251,7 +251,7 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
   }
   const cameras: CameraBook = await camerasOf(context, { ...parts, ledger, licence, reacting, onCameras })
   const keepMs = (camera: string) => keepMsOf(storage, camera)
-  const seeing: Seeing = await createSeeing(context, { ledger, wall, watching, cameras, footage, keepMs })
+  const seeing: Seeing = await createSeeing(context, { ledger, wall, watching, cameras, footage, keepMs, licence })
   const ptz: Turning = await ptzOf(context, {
     ...{ ledger, cameras, writes: clocks.writes, decoder: parts.pictures.decoder, newest: watching.newest },
     ...{ feed: watching.feed, zone: () => clocks.zone.name() },
@@ -291,11 +291,12 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
   const pictureMs = bounds.picture_ms
   const retry = { firstMs: bounds.retry_first_ms, maxMs: bounds.retry_max_ms }
 
-  function make({ audio, id, name, onvif, password, transport, url, username }: CameraRecord): Camera {
+  function make({ audio, id, mode, name, onvif, password, transport, url, username }: CameraRecord): Camera {
     const onPicture = () => camera.pictured()
     const about = { where: name, about: id }
     const tap = watching.tapOf(id)
-    const stream = createStream({ camera: id, clock, wall, store: footage, tap, memory, limits, onPicture })
+    const store = mode === 'record' ? footage : undefined
+    const stream = createStream({ camera: id, clock, wall, store, tap, memory, limits, onPicture })
     const place = {
       url,
       username: username ?? undefined,
@@ -315,7 +316,7 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
       if (!fault) ledger.clear('camera_floods', name, id)
       else ledger.raise({ ...about, what: 'camera_floods', severity: 'warning', sentence: fault.message })
     }
-    const isDiskReady = () => footage.isReady()
+    const isDiskReady = () => store?.isReady() ?? true
     const eventsStatus = () => reacting.eventsStatus(id)
     const camera: Camera = new Camera({
       ...{ place, clock, opener, stream, retry, pictureMs },
@@ -467,7 +468,7 @@ function pictureFrom({ config }: Context, { footage }: House) {
 /** @returns a text without line breaks */
 function statusLine({ cameras, people }: House): string {
   if (!people.users.isSetUp()) return 'nobody can sign in yet: POST /api/setup makes the administrator'
-  const all = cameras.list().filter(({ record }) => record.enabled)
+  const all = cameras.list().filter(({ record }) => record.enabled && record.mode === 'record')
   const recording = all.filter(({ camera }) => camera.health().state === 'recording')
   return `records ${recording.length} of ${counted(all.length, 'camera')}`
 }

@@ -6,7 +6,7 @@ import { counted } from '#kit/pure/text.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
 import { cameraEventKinds } from '../core/camera-events/meaning.ts'
-import { type CameraBook, type KnownCamera, outputKinds } from '../core/cameras/book.ts'
+import { type CameraBook, cameraModes, type KnownCamera, outputKinds } from '../core/cameras/book.ts'
 import { isMasked, maskList, readMasks } from '../core/cameras/masks.ts'
 import { placementFields } from '../core/plans/placement.ts'
 import type { SitePlans } from '../core/plans/site-plans.ts'
@@ -29,6 +29,8 @@ const planPlacement = object(
 )
 
 /** A camera as answers have it. */
+const MODE_MEANS = 'intelligence_only: it is watched and looked at, and no footage of it is kept'
+
 export const cameraAnswer = object({
   id: text,
   name: text,
@@ -58,7 +60,7 @@ export const cameraAnswer = object({
   masked: Type.Boolean({
     description: 'whether it has privacy masks: then stream.mjpg shows it live, and /ws/video does not',
   }),
-  mode: Type.Enum(['record'], { description: 'footage of it is kept' }),
+  mode: Type.Enum([...cameraModes], { description: MODE_MEANS }),
   cameraEvents: Type.Boolean({ description: 'whether its own events are listened to' }),
   cameraEventsStatus: orNull(
     object(
@@ -87,9 +89,7 @@ export const cameraAnswer = object({
 })
 
 /** What the recorder asks no camera for. */
-const NOT_ASKED = {
-  ...{ mode: 'record', vendorAccount: false },
-}
+const NOT_ASKED = { vendorAccount: false }
 
 const NEVER_ASKED = { codec: null, probedAt: null, reason: 'Nobody has asked the camera yet.' }
 
@@ -99,7 +99,7 @@ export function cameraAnswerOf(
   { role }: AccountRecord,
   plans: Pick<SitePlans, 'placementOf'>,
 ) {
-  const { audio, cameraEvents, enabled, id, masks, name, onvif, outputs, subUrl, talkback, transport } = record
+  const { audio, cameraEvents, enabled, id, masks, mode, name, onvif, outputs, subUrl, talkback, transport } = record
   const facts = camera.stream.facts()
   const recordProfile = facts
     ? {
@@ -109,7 +109,7 @@ export function cameraAnswerOf(
     : null
   const sub = role === 'administrator' ? { sub_url: subUrl, masks } : {}
   return {
-    ...{ id, name, enabled, onvif: onvif !== null, recordProfile, health: camera.health(), audio, transport },
+    ...{ id, name, enabled, mode, onvif: onvif !== null, recordProfile, health: camera.health(), audio, transport },
     ...{ masked: isMasked(record), cameraEvents, cameraEventsStatus: camera.eventsStatus() },
     outputs: outputs?.list.map((one) => ({ ...one })) ?? [],
     ...{ outputsProbedAt: outputs?.probedAt ?? null, outputsNotes: outputs?.notes ?? null },
@@ -132,6 +132,7 @@ const sub_url = Type.String({
 })
 /** How a camera is recorded. */
 const recording = {
+  mode: Type.Optional(Type.Enum([...cameraModes], { description: `${MODE_MEANS}; record unless said` })),
   audio: Type.Optional(
     Type.Boolean({ description: 'whether its sound is recorded, where it sends some; true unless said' }),
   ),

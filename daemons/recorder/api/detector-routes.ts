@@ -60,7 +60,85 @@ const detectorAnswer = object({
   health: detectorHealthAnswer,
 })
 
-export function detectorRoutes({ book, cameras, health, recorder }: DetectorRouteParts): Route[] {
+const aiAnswer = object({
+  enabled: Type.Boolean({ description: 'whether a detector looks' }),
+  kind,
+  best: Type.Enum(['motion', 'external'], { description: 'what enabled switches on while none looks' }),
+  cameras: Type.Array(object({ id: text, name: text, enabled: yesNo })),
+})
+
+const cameraId = Type.String({ pattern: '^[0-9a-f]{8}$' })
+const MOST_NAMED = 128
+
+/** The switch alone, of whatever detector is there. */
+function aiRoutes({ book, cameras, recorder }: DetectorRouteParts): Route[] {
+  const best = book.hasExternal ? ('external' as const) : ('motion' as const)
+
+  function answer() {
+    const { kind } = book.choice()
+    return {
+      ...{ enabled: kind !== 'off', kind, best },
+      cameras: cameras.list().map(({ record: { id, name } }) => ({ id, name, enabled: book.of(id).enabled })),
+    }
+  }
+
+  return [
+    route({
+      method: 'GET',
+      path: '/api/ai',
+      who: 'admin',
+      summary: 'Whether a detector looks, and at which cameras',
+      reply: aiAnswer,
+      handle: answer,
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/ai',
+      who: 'admin',
+      summary: 'Have a detector look, or none, and at which cameras; what is left out stays',
+      body: Type.Object(
+        {
+          enabled: Type.Optional(
+            Type.Boolean({ description: 'true: the best detector that is here, unless one looks already' }),
+          ),
+          cameras: Type.Optional(
+            Type.Record(cameraId, Type.Boolean(), { maxProperties: MOST_NAMED, description: 'by id of the camera' }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      reply: aiAnswer,
+      async handle(ask) {
+        const { cameras: wished = {}, enabled = book.choice().kind !== 'off' } = ask.body
+        const before = book.choice().kind
+        const kind = enabled ? (before === 'off' ? best : before) : ('off' as const)
+        const chosen = Object.entries(wished).map(([id, isOn]): [string, { enabled: boolean }] => [
+          id,
+          { enabled: isOn },
+        ])
+        await choose({ book, cameras }, { kind, cameras: Object.fromEntries(chosen) })
+        await recorder.changed(ask, 'detector chosen', kind, { enabled, cameras: chosen.length })
+        return answer()
+      },
+    }),
+  ]
+}
+
+async function choose(
+  { book, cameras }: Pick<DetectorRouteParts, 'book' | 'cameras'>,
+  change: Parameters<SightBook['change']>[0],
+): Promise<void> {
+  // Each has to be there: a wrong id would seem to be saved.
+  for (const id of Object.keys(change.cameras ?? {})) cameras.require(id, { cameras: 'all' })
+  const known = cameras.list().map(({ record }) => record.id)
+  await book.change(change, known)
+}
+
+export function detectorRoutes(parts: DetectorRouteParts): Route[] {
+  return [...choiceRoutes(parts), ...aiRoutes(parts)]
+}
+
+function choiceRoutes({ book, cameras, health, recorder }: DetectorRouteParts): Route[] {
   function answer() {
     const { cameras: chosen, fps, kind } = book.choice()
     return {
@@ -100,7 +178,7 @@ export function detectorRoutes({ book, cameras, health, recorder }: DetectorRout
           ...{ kind: Type.Optional(kind), fps: Type.Optional(fps) },
           cameras: Type.Optional(
             Type.Record(
-              Type.String({ pattern: '^[0-9a-f]{8}$' }),
+              cameraId,
               Type.Object(
                 {
                   enabled: Type.Optional(Type.Boolean()),
@@ -109,7 +187,7 @@ export function detectorRoutes({ book, cameras, health, recorder }: DetectorRout
                 },
                 { additionalProperties: false },
               ),
-              { maxProperties: 128, description: 'by id of the camera' },
+              { maxProperties: MOST_NAMED, description: 'by id of the camera' },
             ),
           ),
         },
@@ -118,12 +196,7 @@ export function detectorRoutes({ book, cameras, health, recorder }: DetectorRout
       reply: detectorAnswer,
       async handle(ask) {
         const { cameras: wished = {}, ...facts } = ask.body
-        // Each has to be there: a wrong id would seem to be saved.
-        for (const id of Object.keys(wished)) cameras.require(id, { cameras: 'all' })
-        await book.change(
-          ask.body,
-          cameras.list().map(({ record }) => record.id),
-        )
+        await choose({ book, cameras }, ask.body)
         await recorder.changed(ask, 'detector chosen', book.choice().kind, {
           ...facts,
           cameras: Object.keys(wished).length,

@@ -14,6 +14,7 @@ import type { CameraEvent } from '../core/camera-events/camera-events.ts'
 import type { CameraEventKind } from '../core/camera-events/meaning.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
+import type { LicenceGate } from '../core/licence/licence.ts'
 import type { PictureDecoder } from '../core/ports.ts'
 import type { Wall } from '../core/recording/timeline.ts'
 import type { Detector, DetectorHealth } from '../core/sight/detector.ts'
@@ -37,6 +38,8 @@ interface SightParts {
   watching: Watching
   cameras: CameraBook
   footage: Pick<Footage, 'bounds' | 'spans'>
+  /** Undefined on a recorder that is not licensed. */
+  licence: Pick<LicenceGate, 'requireFeature'> | undefined
   /** How long footage of a camera is kept. */
   keepMs(camera: string): number
 }
@@ -76,13 +79,13 @@ const NO_DETECTOR: DetectorHealth = {
 
 export async function createSeeing(context: Context, parts: SightParts): Promise<Seeing> {
   const { clock, log, stateFolder } = context
-  const { cameras, footage, keepMs } = parts
+  const { cameras, footage, keepMs, licence } = parts
   const { book: events, listeners, store } = eventsOf(context, parts)
   const decoder = decoderOf(context, parts.ledger)
   const sight = sightOf(context, parts, { events, decoder })
   const { choice, save } = await openSightChoice(stateFolder, log)
   const hasExternal = commandOf(context).length > 0
-  const book = createSightBook({ choice, save, hasExternal, onChange: () => chosen.apply() })
+  const book = createSightBook({ choice, save, hasExternal, licence, onChange: () => chosen.apply() })
   const chosen = choosing(context, parts, { book, sight })
   let sweeping: Timer | undefined
 

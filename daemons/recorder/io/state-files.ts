@@ -25,7 +25,7 @@ import {
   isOver,
 } from '../core/access/accounts.ts'
 import { createTokenBook, type TokenBook, type TokenRecord } from '../core/access/tokens.ts'
-import { type CameraRecord, outputKinds } from '../core/cameras/book.ts'
+import { type CameraRecord, cameraModes, outputKinds } from '../core/cameras/book.ts'
 import { maskList, readMasks } from '../core/cameras/masks.ts'
 import { createSite, type SetupStep, type Site, type SiteRecord, setupSteps } from '../core/site.ts'
 import { createStorageBook, type StorageBook, type StorageRecord } from '../core/storage/storage-book.ts'
@@ -73,6 +73,7 @@ const camerasFile = Type.Object(
           username: textOrNull,
           sealedPassword: textOrNull,
           // Files of before they were there lack these.
+          mode: Type.Optional(Type.Enum([...cameraModes])),
           audio: Type.Optional(Type.Boolean()),
           transport: Type.Optional(Type.Enum(['tcp', 'udp'])),
           masks: Type.Optional(maskList),
@@ -112,9 +113,9 @@ export async function openCameras(folder: string, log: Log) {
     ['camera', id, url, subUrl, onvif?.service].filter((part) => part != null).join(' ')
 
   function opened({ sealedPassword, ...saved }: SavedCamera): CameraRecord {
-    const { audio = true, masks = [], onvif = null, subUrl = null, transport = 'tcp' } = saved
+    const { audio = true, masks = [], mode = 'record', onvif = null, subUrl = null, transport = 'tcp' } = saved
     const { cameraEvents = false, outputs = null, talkback = null } = saved
-    const own = { audio, masks: readMasks(masks), onvif, subUrl, transport, cameraEvents, outputs, talkback }
+    const own = { audio, masks: readMasks(masks), mode, onvif, subUrl, transport, cameraEvents, outputs, talkback }
     const record = { ...saved, ...own }
     try {
       const password = sealedPassword === null ? null : seal.open(sealedPassword, boundTo(record))

@@ -90,6 +90,14 @@ t.test('3A.license.activate a key in use elsewhere says where, and is moved on d
   t.equal((await readLicence()).state, 'licensed', 'what nobody signed changes nothing')
 })
 
+t.test('3A.license.growth detectors are not switched on without ai; what is off is saved as before', async (t) => {
+  const refused = { status: 403, body: { error: 'license_feature', code: 'license_feature', feature: 'ai' } }
+  t.match(await boss.call('PUT', '/api/ai', { enabled: true }), refused)
+  t.match(await boss.call('PUT', '/api/detector', { kind: 'motion' }), refused)
+  t.match(await boss.call('PUT', '/api/detector', { fps: 1 }), { status: 200, body: { kind: 'off', fps: 1 } })
+  t.match(await boss.call('PUT', '/api/ai', { enabled: false }), { status: 200, body: { enabled: false } })
+})
+
 t.test('3A.license.growth one camera more is refused, those that are there go on', async (t) => {
   t.equal((await add('Door', camera.url)).status, 201)
   const refused = { status: 403, body: { error: 'license_camera_limit', code: 'license_camera_limit' } }

@@ -169,7 +169,7 @@ async function holes(t: Test, { audit, page, visit }: Stage): Promise<void> {
   await focusIs(page, 'name', 'url')
   await audit(t, 'camera-edit')
   await page.getByLabel('New RTSP address').fill('')
-  await page.getByText('Record this camera').click()
+  await page.getByText('Use this camera').click()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText(/^Off since/).waitFor()
   await page.getByText('The last picture is of').waitFor()
@@ -177,7 +177,7 @@ async function holes(t: Test, { audit, page, visit }: Stage): Promise<void> {
   const ended = (await stretchesOf(page)).at(-1)?.end ?? 0
   await until('a hole of four seconds', () => Date.now() > ended + 6000)
   await page.getByRole('link', { name: 'Edit' }).click()
-  await page.getByText('Record this camera').click()
+  await page.getByText('Use this camera').click()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText(/^Recording since/).waitFor()
   await until('footage behind the hole', async () => ((await stretchesOf(page)).at(-1)?.start ?? 0) > ended, LONG_MS)

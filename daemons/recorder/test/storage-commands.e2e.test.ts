@@ -105,7 +105,7 @@ t.test('export writes a stretch as one file, and the journal has it', async (t) 
   ]
   const none = { cameraEvents: false, outputs: null, talkback: null }
   const login = { username: null, password: null, subUrl: null, onvif: null, ...none }
-  const place = { url: 'rtsp://127.0.0.1:1/none', audio: false, transport: 'tcp' } as const
+  const place = { url: 'rtsp://127.0.0.1:1/none', mode: 'record', audio: false, transport: 'tcp' } as const
   await save([{ id: camera, name: 'Door', enabled: false, masks, ...login, ...place }])
   t.match(await run('export', 'Door', from, String(BEGIN + 210_000), file), {
     code: 2,

@@ -1,5 +1,6 @@
 /** The calls of the pages to the recorder. */
 import { CallFault, call } from '#kit/web/call.ts'
+import type { CameraMode } from '../core/cameras/book.ts'
 import type { CameraHealth } from '../core/cameras/camera.ts'
 import type { ClockSet, ClockState } from '../core/clocks/camera-clock.ts'
 import type { TimeWish, OwnTime as ToldTime } from '../core/clocks/own-clock.ts'
@@ -110,9 +111,10 @@ export interface Camera {
   enabled: boolean
   /** Whether it is spoken to over ONVIF. */
   onvif: boolean
-  /** Null until its stream has begun once. */
+  mode: CameraMode
   audio: boolean
   transport: 'tcp' | 'udp'
+  /** Null until its stream has begun once. */
   recordProfile: { width: number; height: number; codec: string; fps: number | null; audioCodec: string | null } | null
   health: CameraHealth
   /** Address of the stream for watching; told to administrators alone. */
@@ -170,6 +172,7 @@ interface CameraChange extends Partial<Omit<CameraBody, 'sub_url'>> {
   /** Null: none. */
   sub_url?: string | null
   enabled?: boolean
+  mode?: CameraMode
   audio?: boolean
   transport?: 'tcp' | 'udp'
   masks?: Mask[]

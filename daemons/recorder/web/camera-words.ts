@@ -30,8 +30,10 @@ export function isBroken(camera: Camera): boolean {
 }
 
 /** `Recording since 13:40`, `No contact since 13:40`. */
-export function stateText({ health }: Camera, { nowMs, zone }: When): string {
-  return texts.stateSince(health.state, sinceText(health.stateSince, nowMs, zone))
+export function stateText({ health, mode }: Camera, { nowMs, zone }: When): string {
+  const since = sinceText(health.stateSince, nowMs, zone)
+  if (mode !== 'record' && health.state === 'recording') return texts.watchedSince(since)
+  return texts.stateSince(health.state, since)
 }
 
 /** Why it does not record, and what happens next; empty while it does. */
@@ -90,7 +92,9 @@ export function judgeCameras(cameras: readonly Camera[], when: When): Judgement 
     }
   if (wanted.length === 0) return { lit: 'off', sentence: texts.allAreOff }
   if (recording < wanted.length) return { lit: 'busy', sentence: texts.someBegin(recording, wanted.length) }
-  return { lit: 'ok', sentence: texts.allAreRecorded(wanted.length) }
+  const watched = wanted.filter(({ mode }) => mode !== 'record').map(({ name }) => name)
+  const why = watched.length > 0 ? texts.onlyWatched(listed(watched), watched.length) : undefined
+  return { lit: 'ok', sentence: texts.allAreRecorded(wanted.length - watched.length), why }
 }
 
 /** The same for the bar of a phone. */

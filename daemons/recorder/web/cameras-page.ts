@@ -137,18 +137,19 @@ function CameraForm({ camera }: { camera: Camera }): VNode {
     {
       ...{ name: camera.name, enabled: camera.enabled, sub_url: camera.sub_url ?? '' },
       ...{ url: '', username: '', password: '', isShown: false },
-      ...{ audio: camera.audio, isUdp: camera.transport === 'udp' },
+      ...{ isKept: camera.mode === 'record', audio: camera.audio, isUdp: camera.transport === 'udp' },
     },
     'edit',
   )
   async function save(): Promise<void> {
-    const { audio, enabled, isUdp, name, password, sub_url, url, username } = form.values.value
+    const { audio, enabled, isKept, isUdp, name, password, sub_url, url, username } = form.values.value
     const typed = Object.entries({ url: String(url).trim(), username, password }).filter(([, value]) => value !== '')
     const sub = String(sub_url).trim()
     // Of another address the one for watching is not this one any more, unless it was typed with it.
     const isNewSub = sub !== (camera.sub_url ?? '')
     const body = {
       ...{ name: String(name).trim(), enabled: enabled === true, ...Object.fromEntries(typed) },
+      mode: isKept === true ? ('record' as const) : ('intelligence_only' as const),
       ...(isNewSub && { sub_url: sub === '' ? null : sub }),
       ...{ audio: audio === true, transport: isUdp === true ? ('udp' as const) : ('tcp' as const) },
     }
@@ -168,6 +169,7 @@ function CameraForm({ camera }: { camera: Camera }): VNode {
       <${Still} camera=${camera} />
       ${input({ form, name: 'name', label: texts.name, first: true })}
       ${toggle({ form, name: 'enabled', label: texts.isRecorded, hint: texts.isRecordedHint })}
+      ${toggle({ form, name: 'isKept', label: texts.keepsFootage, hint: texts.keepsFootageHint })}
       ${toggle({ form, name: 'audio', label: texts.isHeard, hint: texts.isHeardHint })}
       ${toggle({ form, name: 'isUdp', label: texts.isUdp, hint: texts.isUdpHint })}
       ${input({ form, name: 'url', label: texts.newAddress, mono: true, placeholder: texts.addressExample, hint: texts.newAddressHint })}

@@ -96,7 +96,8 @@ function camerasStep(): Child {
 }
 
 /** Whether pictures of the last minutes are on the disk. */
-const isKept = ({ id }: Camera, footage: Record<string, Footage>) => (footage[id]?.ranges.length ?? 0) > 0
+const isKept = ({ id, mode }: Camera, footage: Record<string, Footage>) =>
+  mode !== 'record' || (footage[id]?.ranges.length ?? 0) > 0
 
 function recordingStep(footage: Record<string, Footage>, when: When): Child {
   const known = sortCameras(cameras.value ?? []).filter(({ enabled }) => enabled)
@@ -116,6 +117,7 @@ function recordingStep(footage: Record<string, Footage>, when: When): Child {
 
 function cameraLine(camera: Camera, hasFootage: boolean, when: When): VNode {
   const why = [whyText(camera, when), remedyText(camera)].filter(Boolean).join(' ')
-  const said = hasFootage ? texts.isOnDisk : why === '' ? texts.firstGroup : why
+  const kept = camera.mode === 'record' ? texts.isOnDisk : texts.isNotKept
+  const said = hasFootage ? kept : why === '' ? texts.firstGroup : why
   return html`<li key=${camera.id}>${lamp(hasFootage ? 'ok' : litOf(camera) === 'ok' ? 'busy' : litOf(camera))} <a href=${linkTo('camera', camera.id)}>${camera.name}</a>: ${stateText(camera, when)}. ${said}</li>`
 }

@@ -44,6 +44,7 @@ export const someAreKept = (kept: number, all: number) =>
     : `Footage of ${kept} of ${all} ${all === 1 ? 'camera' : 'cameras'} is on the disk.`
 export const recordingWaits = 'This looks again every second. You may leave and come back.'
 export const isOnDisk = 'Its footage is on the disk.'
+export const isNotKept = 'No footage of it is kept, as it was chosen.'
 export const endSetUp = 'End set-up'
 export const endSetUpNow = 'End set-up all the same'
 
@@ -59,6 +60,7 @@ const STATES = {
   unsupported: 'Cannot be recorded since',
 } as const
 export const stateSince = (state: keyof typeof STATES, since: string) => `${STATES[state]} ${since}`
+export const watchedSince = (since: string) => `Watched, not recorded, since ${since}`
 export const nextTryIn = (age: string) => `Next try in ${age}.`
 export const triedNow = 'It is tried now.'
 export const refusedRemedy = 'Edit it, and type the user and password that its own page takes.'
@@ -70,7 +72,9 @@ export const allAreOff = 'Every camera is switched off. Nothing is recorded.'
 export const someBegin = (recording: number, all: number) =>
   `${recording} of ${all} ${recording === 1 ? 'is' : 'are'} recorded; the others begin.`
 export const allAreRecorded = (all: number) =>
-  all === 1 ? 'The camera is recorded.' : `${whole(all, 'cameras')} are recorded.`
+  all === 0 ? 'Nothing is recorded.' : all === 1 ? 'The camera is recorded.' : `${whole(all, 'cameras')} are recorded.`
+export const onlyWatched = (names: string, many: number) =>
+  `${names} ${many === 1 ? 'is' : 'are'} watched, and no footage of ${many === 1 ? 'it' : 'them'} is kept, as it was chosen.`
 export const ofAllRecord = (recording: number, all: number) => `${recording} of ${all}`
 
 // Live pictures (live-film.ts)
@@ -249,8 +253,11 @@ export const cameraIsAdded = (name: string) => `${name} is added.`
 export const cameraIsChanged = (name: string) => `${name} is changed.`
 export const cameraIsRemoved = (name: string) => `${name} is removed.`
 export const cameraNamed = (name: string) => `Camera ${name}`
-export const isRecorded = 'Record this camera'
+export const isRecorded = 'Use this camera'
 export const isRecordedHint = 'Switched off, it is left alone; its footage stays as long as any other.'
+export const keepsFootage = 'Keep its footage'
+export const keepsFootageHint =
+  'Switched off, it is shown live and looked at for events, and nothing of it is recorded from then on.'
 export const isHeard = 'Record its sound'
 export const isHeardHint = 'Where it sends some. Recording what people say needs a right to do so.'
 export const isUdp = 'Over UDP'

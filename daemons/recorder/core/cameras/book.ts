@@ -20,6 +20,8 @@ export interface CameraRecord {
   readonly subUrl: string | null
   readonly username: string | null
   readonly password: string | null
+  /** What becomes of its pictures. */
+  readonly mode: CameraMode
   /** Whether its sound is recorded, where it sends some. */
   readonly audio: boolean
   /** How its packets come. */
@@ -63,6 +65,11 @@ export interface Talkback {
   readonly reason: string | null
 }
 
+/** `intelligence_only`: it is watched and looked at, and no footage of it is kept. @source interface document 3, A, Camera */
+export const cameraModes = ['record', 'intelligence_only'] as const
+
+export type CameraMode = (typeof cameraModes)[number]
+
 /** Over the connection, or each on its own. */
 export type Transport = 'tcp' | 'udp'
 
@@ -74,6 +81,7 @@ export interface CameraWish {
   subUrl?: string | null | undefined
   username?: string
   password?: string
+  mode?: CameraMode
   audio?: boolean
   transport?: Transport
   onvif?: OnvifLink
@@ -225,9 +233,9 @@ function checkedPlace(wish: PlaceWish, checkHost: BookParts['checkHost']): Place
 /** @throws Fault, as `checkedPlace` */
 function newRecord(id: string, wish: CameraWish, checkHost: BookParts['checkHost']): CameraRecord {
   const { password = null, subUrl, url, username = null } = checkedPlace(wish, checkHost)
-  const { audio = true, name, onvif = null, transport = 'tcp' } = wish
+  const { audio = true, mode = 'record', name, onvif = null, transport = 'tcp' } = wish
   return {
-    ...{ id, name, enabled: true, audio, onvif, transport, url, subUrl, username, password },
+    ...{ id, name, enabled: true, mode, audio, onvif, transport, url, subUrl, username, password },
     ...{ masks: [], cameraEvents: false, outputs: null, talkback: null },
   }
 }
@@ -261,7 +269,7 @@ function recordWith(
 
 /** Whether nothing changed for which a camera has to be asked anew. */
 function isSameStream(one: CameraRecord, other: CameraRecord): boolean {
-  const keys = ['url', 'username', 'password', 'audio', 'transport'] as const
+  const keys = ['url', 'username', 'password', 'mode', 'audio', 'transport'] as const
   return keys.every((key) => one[key] === other[key])
 }
 

@@ -39,7 +39,7 @@ interface StreamParts {
   tap: StreamTap
   memory: StreamMemory
   limits: StreamLimits
-  /** Called with each picture that is recorded. */
+  /** Called with each picture that is recorded, or could be, of one that is only watched. */
   onPicture(): void
 }
 
@@ -84,6 +84,12 @@ export function createStream(parts: StreamParts): Stream {
         if (!isTaken) counts.lostGroups++
       },
     })
+  /** What is only watched has to be as good as what is recorded. */
+  function isUnderstood({ isKey, sets }: Picture): boolean {
+    if (isKey && sets) facts = sets.codec.factsOf(sets.units)
+    return facts !== undefined
+  }
+
   const sinks: SessionSinks = {
     ...{ clock, memory, limits },
     onLost(count) {
@@ -91,7 +97,7 @@ export function createStream(parts: StreamParts): Stream {
     },
     onPicture(picture, place) {
       counts.pictures++
-      if (groups?.add(picture, place)) onPicture()
+      if (groups ? groups.add(picture, place) : isUnderstood(picture)) onPicture()
       tap.picture(picture, place)
     },
     onDropped() {

@@ -1,6 +1,7 @@
 /** Which detector looks, at which cameras, and how often: as it was chosen, and saved. */
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
+import type { LicenceGate } from '../licence/licence.ts'
 
 /** `camera`: what cameras claim themselves. `external`: the process of `detector.command`, or of the package of a detector. */
 export const detectorKinds = ['off', 'motion', 'camera', 'external'] as const
@@ -43,6 +44,8 @@ interface BookParts {
   /** Resolves once it is on disk. */
   save(choice: SightChoice): Promise<void>
   hasExternal: boolean
+  /** Undefined on a recorder that is not licensed. */
+  licence: Pick<LicenceGate, 'requireFeature'> | undefined
   /** It takes effect now. */
   onChange(): void
 }
@@ -51,11 +54,11 @@ export interface SightBook {
   choice(): SightChoice
   hasExternal: boolean
   of(camera: string): CameraChoice & { fps: number }
-  /** @param known cameras that there are; what was said of others is forgotten. @throws Fault `no_detector`, `store_write_failed` */
+  /** @param known cameras that there are; what was said of others is forgotten. @throws Fault `no_detector`, `license_feature`, `store_write_failed` */
   change(change: SightChange, known: readonly string[]): Promise<void>
 }
 
-export function createSightBook({ choice: saved, hasExternal, onChange, save }: BookParts): SightBook {
+export function createSightBook({ choice: saved, hasExternal, licence, onChange, save }: BookParts): SightBook {
   let choice = saved
   const inTurn = createSerialTurn()
   const usual: CameraChoice = { enabled: true, fps: null, trackOffsetMs: null }
@@ -86,9 +89,17 @@ export function createSightBook({ choice: saved, hasExternal, onChange, save }: 
     change: (change, known) =>
       inTurn(async () => {
         const next = changed(change, known)
+        if (isGrowth(choice, next, known)) licence?.requireFeature('ai')
         await save(next)
         choice = next
         onChange()
       }),
   }
+}
+
+/** Whether more is looked at, or by more: what was on stays on, whatever becomes of a licence. */
+function isGrowth(before: SightChoice, next: SightChoice, known: readonly string[]): boolean {
+  if (next.kind === 'off') return false
+  if (before.kind === 'off' || (next.kind === 'external' && before.kind !== 'external')) return true
+  return known.some((id) => before.cameras[id]?.enabled === false && next.cameras[id]?.enabled !== false)
 }

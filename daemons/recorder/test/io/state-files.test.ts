@@ -7,7 +7,15 @@ import { keptAccounts, openCameras, openSite } from '../../io/state-files.ts'
 
 const door: CameraRecord = {
   ...{ id: '0badcafe', name: 'Door', enabled: true, url: 'rtsp://10.0.0.5/one' },
-  ...{ subUrl: null, username: 'ann', password: 'se:cret', audio: false, transport: 'udp' as const, onvif: null },
+  ...{
+    subUrl: null,
+    username: 'ann',
+    password: 'se:cret',
+    mode: 'intelligence_only',
+    audio: false,
+    transport: 'udp' as const,
+    onvif: null,
+  },
   ...{ masks: [], cameraEvents: true },
   outputs: { probedAt: 1, notes: null, list: [{ id: 'r', kind: 'relay', name: 'Relay 1', driver: 'onvif' }] },
   talkback: { probedAt: 5, codec: 'PCMU', reason: null },

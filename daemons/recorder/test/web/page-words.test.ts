@@ -79,6 +79,7 @@ function camera(name: string, state: Camera['health']['state'], message = ''): C
     audio: true,
     masked: false,
     ...{ cameraEvents: false, cameraEventsStatus: null, outputs: [], outputsProbedAt: null, outputsNotes: null },
+    mode: 'record',
     transport: 'tcp',
     health,
   }
@@ -97,6 +98,14 @@ t.test('what is not recorded is said first, with why and what to do', async (t) 
   t.match(judgeCameras(all, when), { lit: 'fault', sentence: 'Yard is not recorded. 1 of 2 is.' })
   t.match(judgeCameras([camera('Door', 'recording'), camera('Hall', 'recording')], when), {
     ...{ lit: 'ok', sentence: 'Both cameras are recorded.' },
+  })
+  const lab = { ...camera('Lab', 'recording'), mode: 'intelligence_only' as const }
+  t.equal(stateText(lab, when), 'Watched, not recorded, since 12:00')
+  const mixed = judgeCameras([camera('Door', 'recording'), lab], when)
+  t.match(mixed, {
+    lit: 'ok',
+    sentence: 'The camera is recorded.',
+    why: /^Lab is watched, and no footage of it is kept/,
   })
   t.match(judgeCameras([camera('Attic', 'off')], when), { lit: 'off' })
   const refused = camera('Gate', 'refused', 'The camera does not take this password.')

@@ -27,6 +27,7 @@ async function stage(t: Test, wish: Partial<PeerTraits> = {}, own: string | unde
       id: 'one',
       name: 'Door',
       enabled: true,
+      mode: 'record',
       audio: false,
       transport: 'tcp',
       ...{ masks: [], cameraEvents: false, outputs: null, talkback: null },

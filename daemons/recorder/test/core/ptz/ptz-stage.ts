@@ -22,6 +22,7 @@ export const record: CameraRecord = {
     id: CAMERA,
     name: 'Yard',
     enabled: true,
+    mode: 'record',
     audio: false,
     transport: 'tcp',
     masks: [],

@@ -1,0 +1,48 @@
+import t from 'tap'
+import { Fault } from '#kit/pure/fault.ts'
+import { createSightBook, NOTHING_CHOSEN, type SightChoice } from '../../../core/sight/sight-book.ts'
+
+function stage(choice: SightChoice, isIncluded: boolean, hasExternal = true) {
+  const saved: SightChoice[] = []
+  const licence = {
+    requireFeature(feature: string) {
+      if (!isIncluded) throw new Fault('license_feature', feature)
+    },
+  }
+  const book = createSightBook({
+    ...{ choice, hasExternal, licence, onChange: () => {} },
+    save: async (next) => void saved.push(next),
+  })
+  return { book, saved }
+}
+
+const refused = { code: 'license_feature', message: 'ai' }
+
+t.test('3A.license a licence without ai refuses to switch detectors on, and nothing else', async (t) => {
+  const { book, saved } = stage(NOTHING_CHOSEN, false)
+  for (const kind of ['motion', 'camera', 'external'] as const)
+    await t.rejects(book.change({ kind }, ['a']), refused, kind)
+  await book.change({ fps: 1, cameras: { a: { enabled: false } } }, ['a'])
+  await book.change({ cameras: { a: { enabled: true } } }, ['a'])
+  t.equal(saved.length, 2, 'while it is off anything else is saved')
+})
+
+t.test('3A.license what is on stays on, and is saved and switched off without one', async (t) => {
+  const on: SightChoice = { kind: 'motion', fps: 2, cameras: { b: { enabled: false, fps: null, trackOffsetMs: null } } }
+  const { book } = stage(on, false)
+  const known = ['a', 'b']
+  await book.change({ kind: 'motion', fps: 4, cameras: { a: { trackOffsetMs: 100 } } }, known)
+  await t.rejects(book.change({ kind: 'external' }, known), refused, 'a stronger one')
+  await t.rejects(book.change({ cameras: { b: { enabled: true } } }, known), refused, 'a camera more')
+  await book.change({ cameras: { a: { enabled: false } } }, known)
+  await book.change({ fps: 3 }, ['a'])
+  t.same(book.of('b'), { enabled: true, fps: 3, trackOffsetMs: null }, 'one that is gone is forgotten, and no growth')
+  await book.change({ kind: 'off' }, ['a'])
+  t.match(book.choice(), { kind: 'off', cameras: { a: { enabled: false } } })
+})
+
+t.test('an external detector that is not there is refused', async (t) => {
+  const { book } = stage(NOTHING_CHOSEN, true, false)
+  await t.rejects(book.change({ kind: 'external' }, []), { code: 'no_detector' })
+  await book.change({ kind: 'motion' }, [])
+})
