@@ -251,7 +251,10 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
   }
   const cameras: CameraBook = await camerasOf(context, { ...parts, ledger, licence, reacting, onCameras })
   const keepMs = (camera: string) => keepMsOf(storage, camera)
-  const seeing: Seeing = await createSeeing(context, { ledger, wall, watching, cameras, footage, keepMs, licence })
+  const seeing: Seeing = await createSeeing(context, {
+    ...{ ledger, wall, watching, cameras, footage, keepMs, licence, decoder: parts.pictures.decoder },
+    pictureAt: pictureFrom(context, parts),
+  })
   const ptz: Turning = await ptzOf(context, {
     ...{ ledger, cameras, writes: clocks.writes, decoder: parts.pictures.decoder, newest: watching.newest },
     ...{ feed: watching.feed, zone: () => clocks.zone.name() },
@@ -455,7 +458,7 @@ function mostDecoded({ cameras }: RecorderConfig): number {
   return cameras.group_bytes + cameras.picture_bytes
 }
 
-function pictureFrom({ config }: Context, { footage }: House) {
+function pictureFrom({ config }: Context, { footage }: Pick<House, 'footage'>) {
   return (camera: string, at: number) =>
     pictureAt({
       ...{ at, files: footage.between(camera, at - 1, at + 1) },

@@ -1,7 +1,7 @@
 /** The route of tracks: where in the picture each thing was. Its answer may be large, so it is made piece by piece. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Type } from 'typebox'
-import { count, instant, number, object, Reply, type Route, route, text } from '#kit/http/route.ts'
+import { count, instant, number, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
 import type { EventBook, EventStore, TrackPiece } from '../core/sight/events.ts'
 import { groupOf, type LabelGroup } from '../core/sight/labels.ts'
 import type { SightBook } from '../core/sight/sight-book.ts'
@@ -10,7 +10,7 @@ import { box, checkSpan, type EventRouteParts, group, span, turnsOfAccounts } fr
 
 interface TrackRouteParts extends Pick<EventRouteParts, 'callers' | 'cameras'> {
   choice: Pick<SightBook, 'of'>
-  store: Pick<EventStore, 'pieces'>
+  store: Pick<EventStore, 'offsetNear' | 'pieces'>
   events: Pick<EventBook, 'waiting'>
   /** Stretches of footage that are kept. */
   spans(camera: string, fromAt: number, toAt: number): { startAt: number; endAt: number }[]
@@ -39,6 +39,11 @@ export function trackRoutes({ callers, cameras, choice, events, spans, store }: 
         ...{ cameraId: text, from: instant, to: instant },
         offsetMs: Type.Integer({ description: 'by which the times below were moved already' }),
         offsetMode: Type.Enum(['auto', 'manual']),
+        offsetMeasuredAt: orNull(
+          Type.Integer({
+            description: 'when it was measured, epoch ms; null: it is manual, or could not be, and is 0',
+          }),
+        ),
         tracks: Type.Array(
           object({
             ...{ trackId: count, label: text, group },
@@ -54,7 +59,8 @@ export function trackRoutes({ callers, cameras, choice, events, spans, store }: 
           signal.throwIfAborted()
           const { record } = cameras.require(params.id, account)
           const { trackOffsetMs } = choice.of(record.id)
-          const offsetMs = trackOffsetMs ?? 0
+          const measured = trackOffsetMs === null ? await store.offsetNear(record.id, from, to) : undefined
+          const offsetMs = trackOffsetMs ?? measured?.offsetMs ?? 0
           const kept = await store.pieces(record.id, from - offsetMs, to - offsetMs)
           const pieces = [...kept, ...events.waiting(record.id)]
           const footage = spans(record.id, from, to)
@@ -62,7 +68,7 @@ export function trackRoutes({ callers, cameras, choice, events, spans, store }: 
             at >= from && at < to && footage.some(({ endAt, startAt }) => at >= Math.floor(startAt) && at < endAt)
           const tracks = await tracksOf(pieces, offsetMs, isShown)
           const offsetMode = trackOffsetMs === null ? 'auto' : 'manual'
-          const head = { cameraId: record.id, from, to, offsetMs, offsetMode }
+          const head = { cameraId: record.id, from, to, offsetMs, offsetMode, offsetMeasuredAt: measured?.at ?? null }
           const body = Buffer.concat(await textOfAll(head, tracks))
           return new Reply(200, body, { 'content-type': 'application/json; charset=utf-8' })
         })

@@ -15,10 +15,12 @@ import type { CameraEventKind } from '../core/camera-events/meaning.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
 import type { LicenceGate } from '../core/licence/licence.ts'
+import type { ChosenPicture } from '../core/pictures/choice.ts'
 import type { PictureDecoder } from '../core/ports.ts'
 import type { Wall } from '../core/recording/timeline.ts'
+import { type Alignment, createAlignment } from '../core/sight/alignment.ts'
 import type { Detector, DetectorHealth } from '../core/sight/detector.ts'
-import { createEventBook, type EventBook, type EventListener } from '../core/sight/events.ts'
+import { createEventBook, type EventBook, type EventListener, type EventStore } from '../core/sight/events.ts'
 import { createSight, type LookDecoder, type Sight } from '../core/sight/sight.ts'
 import { createSightBook, type SightBook } from '../core/sight/sight-book.ts'
 import { createDetectorProcess } from '../io/detector-process.ts'
@@ -40,6 +42,9 @@ interface SightParts {
   footage: Pick<Footage, 'bounds' | 'spans'>
   /** Undefined on a recorder that is not licensed. */
   licence: Pick<LicenceGate, 'requireFeature'> | undefined
+  decoder: Pick<PictureDecoder, 'shades'>
+  /** @throws Fault `no_footage`, `footage_gone` */
+  pictureAt(camera: string, at: number): Promise<ChosenPicture>
   /** How long footage of a camera is kept. */
   keepMs(camera: string): number
 }
@@ -67,6 +72,9 @@ export interface Seeing extends Pick<Sight, 'onSighting'> {
   part: Part
 }
 
+/** Wide enough to tell by what moves, and quick to compare. */
+const ALIGNED_WIDTH = 96
+
 /** How often events that have outlived their footage are removed. */
 const SWEEP_MS = 3_600_000
 
@@ -83,6 +91,8 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
   const { book: events, listeners, store } = eventsOf(context, parts)
   const decoder = decoderOf(context, parts.ledger)
   const sight = sightOf(context, parts, { events, decoder })
+  const alignment = alignmentOf(context, parts, { events, store })
+  listeners.add(alignment.heard)
   const { choice, save } = await openSightChoice(stateFolder, log)
   const hasExternal = commandOf(context).length > 0
   const book = createSightBook({ choice, save, hasExternal, licence, onChange: () => chosen.apply() })
@@ -128,7 +138,7 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
       async stop() {
         sweeping?.cancel()
         sight.close()
-        await Promise.all([chosen.close(), decoder.close(), events.close()])
+        await Promise.all([chosen.close(), decoder.close(), events.close(), alignment.close()])
         await store.close()
       },
     },
@@ -172,6 +182,21 @@ function sightOf(
   })
   sight.onSighting(({ at, boxes, cameraId }) => watching.feed.tell(cameraId, { type: 'detections', at, boxes }))
   return sight
+}
+
+/** Measures by the recorded stream, beside what people ask to see. */
+function alignmentOf(
+  { clock }: Context,
+  { decoder, pictureAt }: SightParts,
+  { events, store }: { events: EventBook; store: EventStore },
+): Alignment {
+  return createAlignment({
+    ...{ clock, events, store },
+    async footageAt(camera, at, signal) {
+      const { group, shownAt } = await pictureAt(camera, at)
+      return { at: shownAt, shades: await decoder.shades({ camera, group, width: ALIGNED_WIDTH }, signal) }
+    },
+  })
 }
 
 /** Does what was chosen: begins and ends the external detector, and looks at the cameras. */

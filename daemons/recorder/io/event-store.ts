@@ -35,6 +35,7 @@ const SCHEMA = [
   `CREATE TABLE IF NOT EXISTS piece (id INTEGER PRIMARY KEY, camera TEXT NOT NULL, from_at INTEGER NOT NULL,
     to_at INTEGER NOT NULL, track INTEGER NOT NULL, label TEXT NOT NULL, sightings BLOB NOT NULL) STRICT`,
   'CREATE INDEX IF NOT EXISTS piece_place ON piece (camera, from_at)',
+  'CREATE TABLE IF NOT EXISTS offset (camera TEXT NOT NULL, at INTEGER NOT NULL, ms INTEGER NOT NULL, PRIMARY KEY (camera, at)) STRICT, WITHOUT ROWID',
   // What was open at a kill ended when it was seen last.
   'UPDATE event SET ended_at = last_at WHERE ended_at IS NULL',
 ]
@@ -45,6 +46,11 @@ const PUT_EVENT = `INSERT INTO event (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?
     last_at = excluded.last_at, ended_at = excluded.ended_at, best_at = excluded.best_at, box = excluded.box`
 const PUT_PIECE = 'INSERT INTO piece (camera, from_at, to_at, track, label, sightings) VALUES (?, ?, ?, ?, ?, ?)'
 const FORGET_EVENTS = 'DELETE FROM event WHERE camera = ? AND began_at >= ? AND began_at < ?'
+const FORGET_OFFSETS = 'DELETE FROM offset WHERE camera = ? AND at >= ? AND at < ?'
+const PUT_OFFSET = 'INSERT OR REPLACE INTO offset (camera, at, ms) VALUES (?, ?, ?)'
+/** Some on either side: one that is wrong is outvoted. */
+const OFFSETS = `SELECT at, ms FROM (SELECT at, ms FROM offset WHERE camera = ? AND at < ? ORDER BY at DESC LIMIT 3)
+  UNION ALL SELECT at, ms FROM (SELECT at, ms FROM offset WHERE camera = ? AND at >= ? ORDER BY at LIMIT 3)`
 const FORGET_PIECES = 'DELETE FROM piece WHERE camera = ? AND from_at >= ? AND from_at < ?'
 
 type Table = 'event' | 'piece'
@@ -112,14 +118,16 @@ export function openEventStore({ folder, limits, onPutAside }: StoreOptions): Ev
     },
     async forget(camera, from, to) {
       const values = [[camera, Math.floor(from), Math.ceil(to)]]
-      const work: Work[] = [FORGET_EVENTS, FORGET_PIECES].map((sql) => ({ sql, values }))
+      const work: Work[] = [FORGET_EVENTS, FORGET_PIECES, FORGET_OFFSETS].map((sql) => ({ sql, values }))
       await writer.write(work)
     },
+    putOffset: (camera, at, offsetMs) =>
+      writer.write([{ sql: PUT_OFFSET, values: [[camera, Math.round(at), Math.round(offsetMs)]] }]),
     close: () => writer.close(),
   }
 }
 
-function readersOf(writer: Writer): Pick<EventStore, 'cameras' | 'density' | 'find' | 'one' | 'pieces'> {
+function readersOf(writer: Writer): Pick<EventStore, 'cameras' | 'density' | 'find' | 'offsetNear' | 'one' | 'pieces'> {
   async function density({ bucketMs, camera, from, to }: DensityWish): Promise<Slice[]> {
     const slices = new Map<number, Slice>()
     for (let at = from; at < to; at += COUNTED_MS)
@@ -153,6 +161,16 @@ function readersOf(writer: Writer): Pick<EventStore, 'cameras' | 'density' | 'fi
       const key = keyOf(id)
       const [row] = key ? await writer.read(ONE, key) : []
       return row && eventOf(row)
+    },
+    async offsetNear(camera, from, to) {
+      const middle = Math.round((from + to) / 2)
+      const rows = await writer.read(OFFSETS, [camera, middle, camera, middle])
+      const near = rows
+        .map(([at, ms]) => ({ at: Number(at), offsetMs: Number(ms) }))
+        .toSorted((a, b) => Math.abs(a.at - middle) - Math.abs(b.at - middle))
+        .slice(0, 3)
+        .toSorted((a, b) => a.offsetMs - b.offsetMs)
+      return near[Math.floor((near.length - 1) / 2)]
     },
     async pieces(camera, from, to) {
       const rows = await writer.read(PIECES, [camera, from - LONGEST_PIECE_MS, to, from])

@@ -116,7 +116,9 @@ t.test('A.tracks boxes lie where the thing was, of footage that is kept, for at 
   const [event] = await over()
   const window = (from: number, to: number) => `/api/cameras/${door}/tracks?from=${from}&to=${to}`
   const { body } = await boss.call('GET', window(event.started_at - 1000, event.ended_at + 1000))
-  t.match(body, { cameraId: door, offsetMs: 0, offsetMode: 'auto' })
+  t.match(body, { cameraId: door, offsetMode: 'auto' })
+  // One stream is recorded and looked at: measured or not, nothing is far off.
+  t.ok(Math.abs(body.offsetMs) <= 400, `${body.offsetMs} ms, measured at ${body.offsetMeasuredAt}`)
   const [track] = body.tracks
   t.ok(track.boxes.length >= 3, `${track.boxes.length} boxes`)
   const rights = track.boxes.map(({ box }: { box: number[] }) => box[2])
@@ -127,7 +129,7 @@ t.test('A.tracks boxes lie where the thing was, of footage that is kept, for at 
   const moved = (await boss.call('GET', window(event.started_at - 1000, event.ended_at + 1000))).body
   t.match(moved, { offsetMs: 250, offsetMode: 'manual' })
   const instants = moved.tracks.flatMap(({ boxes }: { boxes: { at: number }[] }) => boxes.map(({ at }) => at))
-  const isMoved = ({ at }: { at: number }) => instants.includes(at + 250)
+  const isMoved = ({ at }: { at: number }) => instants.includes(at - body.offsetMs + 250)
   // Those at the end may lie behind the window now.
   t.ok(track.boxes.filter(isMoved).length >= track.boxes.length - 2, `${instants}`)
 })

@@ -68,6 +68,13 @@ export interface DensityWish {
   bucketMs: number
 }
 
+/** By which boxes are moved against the footage. */
+export interface MeasuredOffset {
+  offsetMs: number
+  /** When what it was measured by was seen. */
+  at: number
+}
+
 /** Where events are kept. Each call throws Fault `store_read_failed` or `store_write_failed`. */
 export interface EventStore {
   /** An event that is there already is replaced. */
@@ -79,6 +86,10 @@ export interface EventStore {
   density(wish: DensityWish): Promise<Slice[]>
   /** In order of time; sightings outside of the span may come with them. */
   pieces(camera: string, from: number, to: number): Promise<TrackPiece[]>
+  /** By which boxes of a camera have to be moved against its footage, as it was measured by what was seen at a moment. */
+  putOffset(camera: string, at: number, offsetMs: number): Promise<void>
+  /** Measured nearest to a span; undefined: never. */
+  offsetNear(camera: string, from: number, to: number): Promise<MeasuredOffset | undefined>
   /** All of which there is something. */
   cameras(): Promise<string[]>
   /** Footage is gone: so is what began in it. */

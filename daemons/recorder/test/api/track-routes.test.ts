@@ -1,17 +1,17 @@
 import t from 'tap'
 import { trackRoutes } from '../../api/track-routes.ts'
-import type { TrackPiece } from '../../core/sight/events.ts'
+import type { MeasuredOffset, TrackPiece } from '../../core/sight/events.ts'
 
 const ann = { id: 'ann' }
 
-function stage(pieces: () => Promise<TrackPiece[]>) {
+function stage(pieces: () => Promise<TrackPiece[]>, offset?: MeasuredOffset) {
   const [tracks] = trackRoutes({
     callers: { accountOf: (caller: unknown) => caller },
     cameras: { require: () => ({ record: { id: 'yard' } }) },
     choice: { of: () => ({ trackOffsetMs: null }) },
     events: { waiting: () => [] },
     spans: () => [{ startAt: 0, endAt: 600_000 }],
-    store: { pieces },
+    store: { pieces, offsetNear: async () => offset },
   } as never)
   return async (caller: object) => {
     const { signal } = new AbortController()
@@ -68,4 +68,17 @@ t.test('a track whose number comes again after a long pause is another one', asy
   const { tracks } = await stage(async () => [piece(1000, 2000), piece(7000), piece(200_000), piece(700_000)])(ann)
   t.match(tracks, [{ boxes: [{ at: 1000 }, { at: 2000 }, { at: 7000 }] }, { boxes: [{ at: 200_000 }] }])
   t.equal(tracks.length, 2, 'and one behind the footage is none')
+})
+
+t.test('A.tracks boxes are moved by what was measured nearest, and by nothing where nothing could be', async (t) => {
+  const piece = {
+    cameraId: 'yard',
+    trackId: 1,
+    label: 'dog',
+    sightings: [{ at: 1000, score: 1, box: [0, 0, 1, 1] as const }],
+  }
+  t.match(await stage(async () => [piece], { offsetMs: 240, at: 77 })(ann), {
+    ...{ offsetMs: 240, offsetMode: 'auto', offsetMeasuredAt: 77, tracks: [{ boxes: [{ at: 1240 }] }] },
+  })
+  t.match(await stage(async () => [piece])(ann), { offsetMs: 0, offsetMode: 'auto', offsetMeasuredAt: null })
 })

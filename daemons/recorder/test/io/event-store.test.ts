@@ -138,3 +138,20 @@ t.test('a damaged file is put aside, and what is seen goes on being kept', async
   )
   t.match(JSON.stringify(plan.all('a', 'b', 1)), /COVERING INDEX event_label/)
 })
+
+t.test('A.tracks offsets are told by those measured nearest, and go with their footage', async (t) => {
+  const { store } = open(t)
+  t.equal(await store.offsetNear(DOOR, 0, 9000), undefined)
+  for (const [at, ms] of [
+    [1000, 100],
+    [2000, 900],
+    [3000, 120],
+    [9000, 400],
+  ] as const)
+    await store.putOffset(DOOR, at, ms)
+  await store.putOffset(YARD, 2000, -300)
+  t.same(await store.offsetNear(DOOR, 1500, 2500), { offsetMs: 120, at: 3000 }, 'one that is wrong is outvoted')
+  await store.forget(DOOR, 0, 8000)
+  t.same(await store.offsetNear(DOOR, 1500, 2500), { offsetMs: 400, at: 9000 })
+  t.same(await store.offsetNear(YARD, 0, 10), { offsetMs: -300, at: 2000 })
+})
