@@ -55,6 +55,9 @@ t.test(
     await until('one camera alone', async () => (await own.count()) > 0 && (await others.count()) === 0, LONG_MS)
     await page.locator('.events a').first().click()
     await page.waitForURL(/playback\/[0-9a-f]{8}\/\d+/)
+    await until('the timeline has bars', async () => (await page.locator('.strip s').count()) > 0, LONG_MS)
+    await page.getByText(/recorded.* [\d,]+ events?\.$/).waitFor()
+    await audit(t, 'playback-seen')
     // 3A.deep links
     const [{ id, camera_id: of, started_at: at }] = await over()
     await page.goto(`${recorder.url}/events?event=${id}`)

@@ -28,6 +28,7 @@ const scenes: Scene<Stage>[] = [
   ['calibrates by pairs of points, and says how well they fit', calibrate],
   ['says why points are not taken', refusedPoints],
   ['aims a camera that turns by a press on the plan', aims],
+  ['calibrates a camera that turns by aiming it, and marks what contradicts', aimsToCalibrate],
   ['shows a viewer the cameras that they may see, and nothing to move', viewer],
   ['says that a plan is gone, and asks before one is removed', removal],
 ]
@@ -265,6 +266,62 @@ async function aims(t: Test, { audit, page, visit, yard }: Stage): Promise<void>
   await page.getByText('Yard turned as far as it can, and does not reach this point.').waitFor()
   const [first] = asked as { x: number; y: number }[]
   t.ok(Math.abs((first?.x ?? 0) - 400) < 3 && Math.abs((first?.y ?? 0) - 125) < 3)
+  await page.unrouteAll({ behavior: 'wait' })
+}
+
+/** No camera of the stage turns here either. */
+async function aimsToCalibrate(t: Test, { audit, boss, page, visit, yard }: Stage): Promise<void> {
+  const [{ id: planId }] = (await boss.call('GET', '/api/site-plans')).body.plans
+  const position = { pan: 12.5, tilt: -30, zoom: 0 }
+  let geometry: object | null = null
+  await page.route('**/api/cameras', async (route) => {
+    const all = await (await route.fetch()).json()
+    await route.fulfill({ json: all.map((one: { id: string }) => (one.id === yard ? { ...one, onvif: true } : one)) })
+  })
+  await page.route('**/ptz', (route) =>
+    route.fulfill({ json: { supported: true, continuous: true, zoom: true, mostPresets: 0, geometry, position } }),
+  )
+  await page.route('**/ptz/train', async (route) => {
+    geometry = { kind: 'trained' }
+    await route.fulfill({ json: {} })
+  })
+  const sent: { samples: { position: object; plan: number[] }[] }[] = []
+  await page.route('**/plan/samples', async (route) => {
+    sent.push(route.request().postDataJSON())
+    const fit = {
+      headingDeg: 40,
+      height: null,
+      residualDeg: 0.4,
+      errorsDeg: [0.3, 0.5, 24],
+      leftOut: [false, false, true],
+    }
+    await route.fulfill({ json: { fit } })
+  })
+  await visit('wall')
+  await until('the page knows that it turns', async () => {
+    await visit('plan', planId, yard)
+    return (await page.getByText('It is not known how wide this camera sees').count()) > 0
+  })
+  await audit(t, 'plan-not-trained')
+  await page.getByRole('button', { name: 'Find out by turning it' }).click()
+  await page.getByText(/under the cross, then press that place on the plan/).waitFor()
+  await page.getByText('None yet.').waitFor()
+  await audit(t, 'plan-samples-none')
+  for (const [x, y, many] of [
+    [0.2, 0.3, 1],
+    [0.5, 0.6, 2],
+    [0.8, 0.3, 3],
+  ] as const) {
+    await pressAt(page, 'Points on the plan', [x, y])
+    await countIs(page.locator('.pairs li'), many)
+  }
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page
+    .getByRole('heading', { name: /^They are 0\.4° off in the mean\. One contradicts the others\. Its height/ })
+    .waitFor()
+  await page.getByText('24.0° off: it contradicts the others and does not count').waitFor()
+  t.match(sent, [{ samples: [{ position, plan: [160, 150] }, { position }, { position }] }])
+  await audit(t, 'plan-samples')
   await page.unrouteAll({ behavior: 'wait' })
 }
 

@@ -4,10 +4,8 @@ import type { CameraMode } from '../core/cameras/book.ts'
 import type { CameraHealth } from '../core/cameras/camera.ts'
 import type { ClockSet, ClockState } from '../core/clocks/camera-clock.ts'
 import type { TimeWish, OwnTime as ToldTime } from '../core/clocks/own-clock.ts'
-import type { DetectorKind } from '../core/sight/sight-book.ts'
 import type { SetupStep } from '../core/site.ts'
 import type { DiskHealth } from '../core/storage/disks.ts'
-import { eventPlace } from './deep-link.ts'
 
 export type Role = 'administrator' | 'operator' | 'viewer'
 export type Permission = 'export' | 'talk' | 'outputs'
@@ -78,30 +76,6 @@ export interface Status {
   timeZone: string | null
   /** How far the first set-up is; null for who is no administrator. */
   onboarding: Onboarding | null
-}
-
-/** One of GET /api/events. */
-export interface SeenEvent {
-  id: string
-  camera_id: string
-  camera_name: string
-  label: string
-  started_at: number
-  /** Null while it goes on. */
-  ended_at: number | null
-}
-
-export type { DetectorKind }
-
-/** Answer of GET /api/detector. */
-export interface DetectorView {
-  kind: DetectorKind
-  kinds: readonly { kind: DetectorKind; available: boolean }[]
-  health: {
-    state: 'idle' | 'starting' | 'ready' | 'failed'
-    fault: { message: string } | null
-    decoderFault: { message: string } | null
-  }
 }
 
 /** One of GET /api/cameras. */
@@ -276,6 +250,10 @@ export interface Turning {
   continuous: boolean
   zoom: boolean
   mostPresets: number
+  /** How wide it sees; null: nobody has trained it. */
+  geometry: { kind: 'calibrated' | 'trained' } | null
+  /** Where it looks, in degrees; null: it does not say. */
+  position: { pan: number; tilt: number; zoom: number } | null
 }
 
 /** A place that a camera remembers. */
@@ -322,7 +300,7 @@ export function stillPath(camera: string): string {
 
 export const cameraPath = (id: string): `/${string}` => `/api/cameras/${encodeURIComponent(id)}`
 
-const windowOf = (from: number, to: number): string => `from=${Math.round(from)}&to=${Math.round(to)}`
+export const windowOf = (from: number, to: number): string => `from=${Math.round(from)}&to=${Math.round(to)}`
 
 export const api = {
   status: () => call<Status>('GET /api/status'),
@@ -344,37 +322,6 @@ export const api = {
     }),
   moveSetUp: (step: SetupStep) => call<Onboarding>('PATCH /api/onboarding', { step }),
   health: () => call<Health>('GET /api/health', undefined, { isPolled: true }),
-}
-
-/** Path of the picture of an event. */
-export function thumbnailPath(event: string): string {
-  return `/api/events/${encodeURIComponent(event)}/thumbnail.jpg`
-}
-
-/** Calls of the page of events. */
-export const eventsApi = {
-  async list({ camera, label, limit }: { camera: string; label: string; limit: number }): Promise<SeenEvent[]> {
-    const wish = { ...(camera && { cameraId: camera }), ...(label && { label }), limit: String(limit) }
-    const query = new URLSearchParams(wish)
-    return (await call<{ events: SeenEvent[] }>(`GET /api/events?${query}`, undefined, { isPolled: true })).events
-  },
-  /** One that may be gone: by when it began, at its camera. */
-  async one(id: string): Promise<SeenEvent | undefined> {
-    const place = eventPlace(id)
-    if (!place) return undefined
-    const at = String(place.beganAt)
-    const query = new URLSearchParams({ cameraId: place.camera, since: at, until: at, limit: '500' })
-    try {
-      const { events } = await call<{ events: SeenEvent[] }>(`GET /api/events?${query}`, undefined, { isPolled: true })
-      return events.find((event) => event.id === id)
-    } catch (thrown) {
-      // A camera that was removed, or that they may not see.
-      if (thrown instanceof CallFault && thrown.status === 404) return undefined
-      throw thrown
-    }
-  },
-  detector: () => call<DetectorView>('GET /api/detector', undefined, { isPolled: true }),
-  choose: (kind: DetectorKind) => call<DetectorView>('PUT /api/detector', { kind }),
 }
 
 /** A scan waits for answers, and a camera takes its time for each of many questions. */
@@ -420,9 +367,13 @@ export const clockApi = {
 }
 
 /** Calls that turn cameras. */
+/** It turns to and fro for minutes. */
+const TRAIN_MS = 900_000
+
 export const ptzApi = {
   read: (id: string) => call<Turning>(`GET ${cameraPath(id)}/ptz`, undefined, { isPolled: true }),
   presets: (id: string) => call<Preset[]>(`GET ${cameraPath(id)}/ptz/presets`, undefined, { isPolled: true }),
+  train: (id: string) => call<unknown>(`POST ${cameraPath(id)}/ptz/train`, undefined, { answerMs: TRAIN_MS }),
   move: (id: string, speed: Speed) => call<unknown>(`POST ${cameraPath(id)}/ptz/move`, speed),
   stop: (id: string) => call<unknown>(`POST ${cameraPath(id)}/ptz/stop`),
   recall: (id: string, token: string) => call<unknown>(`POST ${cameraPath(id)}/ptz/preset`, { token }),

@@ -1,16 +1,16 @@
 /** Events: what was seen, with a picture of each and the way to its footage; for administrators also which detector looks. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import { sentenceOf, useLook } from '#kit/web/call.ts'
+import { useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
-import { segments } from '#kit/web/figures.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { firstAnswer } from '#kit/web/lazy.ts'
 import { age, dateOf, timeOf } from '#kit/web/numbers.ts'
-import { Act, say, toast } from '#kit/web/parts.ts'
+import { Act, say } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { adoptStyle } from '#kit/web/style.ts'
-import { type DetectorKind, type DetectorView, eventsApi, type SeenEvent, thumbnailPath } from './api.ts'
+import { chooseDetector, DetectorChoice } from './detector-choice.ts'
+import { type DetectorView, eventsApi, type SeenEvent, thumbnailPath } from './events-api.ts'
 import { cameras, isAdmin } from './state.ts'
 import * as texts from './texts.ts'
 
@@ -76,7 +76,7 @@ function EventList(): VNode {
       ? nothingSeen(detector, wish, again)
       : html`<ul class="events">${events.map(card)}</ul>${more(events, wish, setWish)}`
   return html`${head}<section class="panel" aria-label="Events"><div class="where in">${filters(wish, setWish)}</div>${list}</section>
-    ${detector ? detectorPanel(detector, again) : null}`
+    ${detector ? html`<section class="panel" aria-label="Detector"><header><h2 class="grow">Detector</h2></header><${DetectorChoice} view=${detector} again=${again} /></section>` : null}`
 }
 
 function filters(wish: Wish, setWish: (wish: Wish) => void): VNode {
@@ -111,34 +111,8 @@ function more(events: readonly SeenEvent[], wish: Wish, setWish: (wish: Wish) =>
 function nothingSeen(detector: DetectorView | null, { camera, label }: Wish, again: () => Promise<void>): Child {
   if (camera !== '' || label !== '') return say('off', texts.noEventMatches, texts.otherFilters)
   if (detector?.kind === 'off') {
-    const act = html`<${Act} kind="primary" run=${() => void choose('motion', again)}>${texts.lookForMotion}</${Act}>`
+    const act = html`<${Act} kind="primary" run=${() => void chooseDetector('motion', again)}>${texts.lookForMotion}</${Act}>`
     return say('off', texts.nothingLooks, texts.motionMeans, act)
   }
   return say('off', texts.nothingSeenYet, detector ? texts.eventsCome : texts.adminChooses)
-}
-
-async function choose(kind: DetectorKind, again: () => Promise<void>): Promise<void> {
-  try {
-    await eventsApi.choose(kind)
-    await again()
-    toast(texts.detectorIs[kind])
-  } catch (thrown) {
-    toast(sentenceOf(thrown))
-  }
-}
-
-function detectorPanel({ health, kind, kinds }: DetectorView, again: () => Promise<void>): VNode {
-  const options = kinds
-    .filter(({ available, kind: one }) => available || one === kind)
-    .map(({ kind: one }): [string, string] => [one, texts.detectorKinds[one]])
-  const fault = health.fault ?? health.decoderFault
-  const judged = fault
-    ? say('fault', texts.detectorSeesNothing, fault.message)
-    : say(
-        kind === 'off' ? 'off' : health.state === 'starting' ? 'busy' : 'ok',
-        texts.detectorIs[kind],
-        texts.detectorMeans[kind],
-      )
-  return html`<section class="panel" aria-label="Detector"><header><h2 class="grow">Detector</h2></header>
-    <div class="in">${segments({ label: 'Detector', name: 'detector', value: kind, options, choose: (next: string) => void choose(next as DetectorKind, again) })}</div>${judged}</section>`
 }

@@ -17,6 +17,12 @@ export interface PointPair {
   plan: readonly [x: number, y: number]
 }
 
+/** Where a camera that turns stood, and what was then in the middle of its picture, in pixels of the plan. */
+export interface AimSample {
+  position: { pan: number; tilt: number; zoom: number }
+  plan: readonly [x: number, y: number]
+}
+
 /** Where a camera is on a plan, in its pixels. */
 export interface Placement {
   planId: string
@@ -27,7 +33,7 @@ export interface Placement {
   rangePx: number
   calibration:
     | { kind: 'homography'; points: PointPair[]; residualPx: number }
-    | { kind: 'ptz'; headingDeg: number; height: number | null; residualDeg: number }
+    | { kind: 'ptz'; headingDeg: number; height: number | null; residualDeg: number; samples: AimSample[] }
     | null
 }
 
@@ -46,6 +52,7 @@ export interface SitePlans {
     pixels: number
     plans: number
     points: Span
+    samples: Span
     placement: { headingDeg: Span; hfovDeg: Span; rangePx: Span }
   }
 }
@@ -54,6 +61,16 @@ export interface SitePlans {
 export interface PointFit {
   residualPx: number
   errorsPx: number[]
+}
+
+/** How well places fit that a camera was aimed at. */
+export interface SampleFit {
+  headingDeg: number
+  height: number | null
+  residualDeg: number
+  errorsDeg: number[]
+  /** Those that contradict most others. */
+  leftOut: boolean[]
 }
 
 /** Where a camera that turns looks. */
@@ -92,6 +109,8 @@ export const planApi = {
     call<unknown>(`PUT ${cameraPath(camera)}/plan`, { placement }),
   calibrate: (camera: string, points: readonly PointPair[]) =>
     call<{ fit: PointFit | null }>(`PUT ${cameraPath(camera)}/plan/points`, { points }),
+  calibrateByAim: (camera: string, samples: readonly AimSample[]) =>
+    call<{ fit: SampleFit | null }>(`PUT ${cameraPath(camera)}/plan/samples`, { samples }, { answerMs: TURN_MS }),
   looking: (camera: string) =>
     call<Looking>(`GET ${cameraPath(camera)}/plan/looking`, undefined, { isPolled: true, answerMs: TURN_MS }),
   aim: (camera: string, x: number, y: number) =>

@@ -1,19 +1,33 @@
 /** Calibrating a camera by pairs of points: pressed in its picture and on the plan, moved by pointer or keys. */
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { sentenceOf } from '#kit/web/call.ts'
+import { sentenceOf, useLook } from '#kit/web/call.ts'
 import { html } from '#kit/web/html.ts'
+import { firstAnswer, lazy } from '#kit/web/lazy.ts'
 import { fixed } from '#kit/web/numbers.ts'
 import { Act, icon, lamp, say, toast } from '#kit/web/parts.ts'
 import { guardEdits, linkTo } from '#kit/web/route.ts'
 import { adoptStyle } from '#kit/web/style.ts'
-import type { Camera } from './api.ts'
-import { type PointFit, type PointPair, planApi, planImagePath, type SitePlan, type SitePlans } from './plan-api.ts'
+import { type Camera, type Turning as CameraTurning, ptzApi } from './api.ts'
+import {
+  type Placement,
+  type PointFit,
+  type PointPair,
+  planApi,
+  planImagePath,
+  type SitePlan,
+  type SitePlans,
+} from './plan-api.ts'
 import { fittingOf } from './plan-shapes.ts'
 import { Spots } from './spots.ts'
 import { Still } from './stage.ts'
 import { cameras, planChanges } from './state.ts'
 import * as texts from './texts.ts'
+
+const PlanSamples = lazy(async () => (await import('./plan-samples.ts')).PlanSamples)
+
+/** How often a camera is asked how it turns until it says so. */
+const LOOK_MS = 10_000
 
 adoptStyle(`
 .pairs-stages{display:grid;gap:var(--s4);grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));align-items:start}
@@ -33,6 +47,43 @@ export function PlanCalibration({ plan, known, camera: id, again }: CalibrationF
   const placement = known.placements[id]
   if (!camera || placement?.planId !== plan.id)
     return html`<div class="head"><h1>${texts.calibrate}</h1></div><section class="panel">${say('off', texts.notOnPlan, texts.putItFirst, html`<a class="btn" href=${linkTo('plan', plan.id)}>Back to the plan</a>`)}</section>`
+  if (camera.onvif)
+    return html`<${Turning} plan=${plan} known=${known} camera=${camera} placement=${placement} again=${again} />`
+  return pairsOf({ plan, known, camera, placement, again })
+}
+
+type KnownFacts = Omit<CalibrationFacts, 'camera'> & { camera: Camera; placement: Placement }
+
+/** A camera that turns is calibrated by what it is aimed at, once it is known how wide it sees; one that does not, by points. */
+function Turning(facts: KnownFacts): VNode {
+  const { plan, known, camera, placement, again } = facts
+  const [turning, setTurning] = useState<CameraTurning | null>(null)
+  const [isTraining, setTraining] = useState(false)
+  const { again: ask, refused } = useLook(async () => setTurning(await ptzApi.read(camera.id)), LOOK_MS, camera.id)
+  async function train(): Promise<void> {
+    setTraining(true)
+    try {
+      await ptzApi.train(camera.id)
+      await ask()
+    } catch (thrown) {
+      toast(sentenceOf(thrown))
+    } finally {
+      setTraining(false)
+    }
+  }
+  const head = html`<div class="head"><h1>${texts.calibrationOf(camera.name)}</h1><div class="acts"><a class="btn" href=${linkTo('plan', plan.id)}>Back to the plan</a></div></div>`
+  if (turning === null)
+    return html`${head}<section class="panel">${firstAnswer(refused, texts.askingHowItTurns, texts.turningNotRead, () => void ask())}</section>`
+  if (!turning.supported) return pairsOf(facts)
+  if (!turning.geometry) {
+    const act = html`<${Act} kind="primary" run=${() => void train()} waits=${isTraining}>${texts.trainIt}</${Act}>`
+    return html`${head}<section class="panel">${isTraining ? say('busy', texts.itTrains, texts.trainingMeans) : say('off', texts.notTrained, texts.trainingMeans, act)}</section>`
+  }
+  const first = placement.calibration?.kind === 'ptz' ? placement.calibration.samples : []
+  return html`<${PlanSamples} plan=${plan} limits=${known.limits.samples} camera=${camera} first=${first} again=${again} />`
+}
+
+function pairsOf({ plan, known, camera, placement, again }: KnownFacts): VNode {
   const saved = placement.calibration?.kind === 'homography' ? placement.calibration.points : []
   return html`<${Pairs} plan=${plan} limits=${known.limits.points} camera=${camera} first=${saved} again=${again} />`
 }

@@ -12,15 +12,18 @@ import { age, dateOf, timeOf } from '#kit/web/numbers.ts'
 import { Act, icon, say, toast } from '#kit/web/parts.ts'
 import { goTo, linkTo, renameHere } from '#kit/web/route.ts'
 import { api, filmPath, type Stretch, storageApi } from './api.ts'
+import { eventsApi } from './events-api.ts'
 import { Film, type Reel, SoundButton } from './film.ts'
 import { cameras, mayExport } from './state.ts'
 import { Strip } from './strip.ts'
 import * as texts from './texts.ts'
 import {
+  barsOf,
   type Day,
   dayNamed,
   dayOf,
   lengthOf,
+  type SeenBar,
   stretchAfter,
   stretchAt,
   stretchBefore,
@@ -42,6 +45,10 @@ const FAR_MS = 30 * 24 * HOUR_MS
 const SEAM_MS = 500
 /** How much must have come before it goes on at the newest end. */
 const MORE_MS = 3000
+/** How often is asked what was seen, and in how many slices of a day and of an hour. */
+const SEEN_MS = 10_000
+const DAY_SLICES = 288
+const HOUR_SLICES = 120
 const RATES = ['1', '2', '4'] as const
 
 /** The page. @param camera id, else the first; @param at epoch ms, else the newest */
@@ -188,6 +195,8 @@ function Player({ camera, first }: { camera: string; first: number }): VNode {
   const body = filmOrWhy({ camera, name, player, rate: Number(rate), isHeard, toStretch })
   const hour = hourOf(day, at)
   const words = `${timeOf(at, zone.value)}, ${stretches && !stretchAt(stretches, at) ? texts.notRecordedThere : texts.recordedThere}`
+  const ofDay = useSeen(camera, day, DAY_SLICES)
+  const ofHour = useSeen(camera, hour, HOUR_SLICES)
   const strip = { stretches: stretches ?? [], atMs: at, words, zone: zone.value, go: jump }
   return html`<${Where} camera=${camera} day=${day} at=${at} jump=${jump} />
     <section class="panel" aria-label="Film">${body}
@@ -201,9 +210,26 @@ function Player({ camera, first }: { camera: string; first: number }): VNode {
           <${Act} run=${() => void preserve(camera, at, savedSeconds(stretches, at))}>${texts.preserveMinute}</${Act}>`
             : null
         }</footer></section>
-    <section class="panel" aria-label="Timeline"><header><h2>${day.date}</h2><span class="faint">${player.refused ?? dayWords(stretches, day)}</span></header>
-      <${Strip} ...${strip} label="The day" span=${day} tickMs=${3 * HOUR_MS} />
-      <${Strip} ...${strip} label="The hour" span=${hour} tickMs=${HOUR_MS / 6} /></section>`
+    <section class="panel" aria-label="Timeline"><header><h2>${day.date}</h2><span class="faint">${player.refused ?? [dayWords(stretches, day), ofDay.many > 0 ? texts.seenThatDay(ofDay.many) : ''].filter(Boolean).join(' ')}</span></header>
+      <${Strip} ...${strip} bars=${ofDay.bars} label="The day" span=${day} tickMs=${3 * HOUR_MS} />
+      <${Strip} ...${strip} bars=${ofHour.bars} label="The hour" span=${hour} tickMs=${HOUR_MS / 6} />
+      ${ofDay.many > 0 ? html`<footer class="small soft">${texts.barsMean}</footer>` : null}</section>`
+}
+
+/** What was seen along a line; nothing while it is not known, which the film does not wait for. */
+function useSeen(camera: string, span: Stretch, slices: number): { bars: SeenBar[]; many: number } {
+  const [seen, setSeen] = useState<{ of: string; bars: SeenBar[]; many: number }>({ of: '', bars: [], many: 0 })
+  const key = `${camera} ${span.start} ${span.end}`
+  useLook(
+    async () => {
+      const density = await eventsApi.density(span.start, span.end, slices)
+      const own = density.cameras[camera] ?? []
+      setSeen({ of: key, bars: barsOf(own, density, span), many: own.reduce((sum, { total }) => sum + total, 0) })
+    },
+    SEEN_MS,
+    key,
+  )
+  return seen.of === key ? seen : { bars: [], many: 0 }
 }
 
 /** Only where the camera sends sound: most do not. */

@@ -1,4 +1,4 @@
-/** The first set-up: disk, cameras, and that recording works. It can be left and come back to. */
+/** The first set-up: disk, cameras, that recording works, and what looks at the pictures. It can be left and come back to. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { sentenceOf, useLook } from '#kit/web/call.ts'
@@ -12,7 +12,9 @@ import { goTo, linkTo } from '#kit/web/route.ts'
 import type { SetupStep } from '../core/site.ts'
 import { api, type Camera, type Footage, type Health } from './api.ts'
 import { litOf, remedyText, sortCameras, stateText, type When, whyText } from './camera-words.ts'
+import { DetectorChoice } from './detector-choice.ts'
 import { diskTable, judgeDisks } from './disks.ts'
+import { type DetectorView, eventsApi } from './events-api.ts'
 import { cameras, look, setUp } from './state.ts'
 import * as texts from './texts.ts'
 
@@ -21,11 +23,11 @@ const LOOK_MS = 1000
 const WINDOW_MS = 120_000
 
 /** The steps that people see, by their words in the address. */
-const SHOWN = ['disk', 'cameras', 'recording'] as const
+const SHOWN = ['disk', 'cameras', 'recording', 'seeing'] as const
 type Shown = (typeof SHOWN)[number]
-const NAMES = [texts.stepDisk, texts.stepCameras, texts.stepRecording]
+const NAMES = [texts.stepDisk, texts.stepCameras, texts.stepRecording, texts.stepSeeing]
 
-/** Where to go on: what finds things in pictures, the first and the third step of the interface, has nothing to set yet. */
+/** Where to go on; what looks at the pictures comes last, whatever the interface calls its steps. */
 function nextStep(step: SetupStep): Shown {
   if (step === 'hailo' || step === 'storage') return 'disk'
   return cameras.value?.length ? 'recording' : 'cameras'
@@ -62,6 +64,7 @@ export function SetUpPage({ step }: { step?: string }): VNode {
     disk: () => diskStep(health, when),
     cameras: camerasStep,
     recording: () => recordingStep(footage, when),
+    seeing: () => html`<${SeeingStep} />`,
   }
   return html`<h1 class="sr">Set-up</h1><section class="panel" aria-label="Set-up"><div class="in stack">${steps(NAMES, SHOWN.indexOf(shown))}</div>${draw[shown]()}</section>`
 }
@@ -110,9 +113,20 @@ function recordingStep(footage: Record<string, Footage>, when: When): Child {
     },
     sentence: isAll ? texts.recordingWorks(known.length) : texts.someAreKept(kept.length, known.length),
   }
-  const end = html`<${Act} kind=${isAll ? 'primary' : ''} run=${() => void moveTo('complete', 'wall')}>${isAll ? texts.endSetUp : texts.endSetUpNow}</${Act}>`
+  const next = html`<a class=${isAll ? 'btn primary' : 'btn'} href=${linkTo('set-up', 'seeing')}>${texts.goOnToEvents}</a>`
   return html`<div class="in stack">${verdict(judged)}<ul class="checks">${known.map((camera) => cameraLine(camera, isKept(camera, footage), when))}</ul></div>
-    ${buttons('cameras', end)}`
+    ${buttons('cameras', next)}`
+}
+
+/** Which detector looks: none is no fault, and can be chosen later. */
+function SeeingStep(): VNode {
+  const [detector, setDetector] = useState<DetectorView | null>(null)
+  const { again, refused } = useLook(async () => setDetector(await eventsApi.detector()), LOOK_MS)
+  const choice =
+    detector === null
+      ? firstAnswer(refused, texts.askingDetector, texts.detectorNotRead)
+      : html`<${DetectorChoice} view=${detector} again=${again} /><p class="in small soft">${texts.seeingMeans}</p>`
+  return html`${choice}${buttons('recording', html`<${Act} kind="primary" run=${() => void moveTo('complete', 'wall')}>${texts.endSetUp}</${Act}>`)}`
 }
 
 function cameraLine(camera: Camera, hasFootage: boolean, when: When): VNode {

@@ -31,13 +31,15 @@ export const recordingIsNext = 'A camera is added. Go on to see that its recordi
 export const stepDisk = 'Disk'
 export const stepCameras = 'Cameras'
 export const stepRecording = 'Recording'
+export const stepSeeing = 'Events'
 export const footageGoesTo = (folder: string, free: string) => `Footage goes to ${folder}, where ${free} are free.`
 export const diskNext = 'Name a folder on another disk if it should go there. Cameras come next.'
 export const camerasAreThere = (names: string[]) => `${listed(names)} ${names.length === 1 ? 'is' : 'are'} added`
 export const moreCameras = 'Add more, or go on to see that they are recorded.'
 export const recordingWorks = (many: number) =>
   many === 1 ? 'The camera is recorded.' : `All ${count(many)} cameras are recorded.`
-export const recordingWorksMeans = 'Footage of the last two minutes is on the disk. The wall comes next.'
+export const recordingWorksMeans =
+  'Footage of the last two minutes is on the disk. What looks at the pictures comes next.'
 export const someAreKept = (kept: number, all: number) =>
   all === 0
     ? 'No camera is added yet.'
@@ -46,7 +48,9 @@ export const recordingWaits = 'This looks again every second. You may leave and 
 export const isOnDisk = 'Its footage is on the disk.'
 export const isNotKept = 'No footage of it is kept, as it was chosen.'
 export const endSetUp = 'End set-up'
-export const endSetUpNow = 'End set-up all the same'
+export const goOnToEvents = 'Go on to events'
+export const seeingMeans =
+  'Motion needs nothing else and finds when something moved. All of this can be changed later, on the page Events.'
 
 // Cameras in words (camera-words.ts)
 
@@ -187,6 +191,32 @@ export const unsavedPoint = 'not saved'
 export const pointsAreSaved = (fit: string) => `The calibration is saved. ${fit}`
 export const pointsAreCleared = 'The calibration is cleared.'
 export const clearCalibration = 'Clear'
+export const aimThenPress =
+  'Turn the camera until a place on the floor is under the cross, then press that place on the plan.'
+export const middleCounts = 'What is under the cross counts.'
+export const morePlaces = (many: number) =>
+  many === 1 ? 'One more place is needed.' : `${count(many)} more places are needed.`
+export const places = 'Places'
+export const noPlacesYet = 'None yet. Each place that you press gets a number here.'
+export const saysNoPosition = 'The camera does not say where it looks: it cannot be calibrated by aiming.'
+export const lookedAt = (pan: string, tilt: string) => `pan ${pan}°, tilt ${tilt}°`
+export const offByDegrees = (degrees: string, isLeftOut: boolean) =>
+  isLeftOut ? `${degrees}° off: it contradicts the others and does not count` : `${degrees}° off`
+export const aimFits = (degrees: string, leftOut: number, hasHeight: boolean) =>
+  [
+    `They are ${degrees}° off in the mean.`,
+    leftOut === 0 ? '' : leftOut === 1 ? 'One contradicts the others.' : `${count(leftOut)} contradict the others.`,
+    hasHeight ? '' : 'Its height is not known: aim at a place nearer to it, too.',
+  ]
+    .filter(Boolean)
+    .join(' ')
+export const askingHowItTurns = 'Asking the camera how it turns'
+export const turningNotRead = 'The camera did not say how it turns'
+export const notTrained = 'It is not known how wide this camera sees'
+export const trainIt = 'Find out by turning it'
+export const itTrains = 'The camera turns to and fro'
+export const trainingMeans =
+  'That takes some minutes, in daylight, and it looks where it did afterwards. Then it is calibrated by aiming.'
 export const stillForPoints = 'What is marked here is marked on the plan too, in the same order.'
 export const withoutStill = 'Without a picture nothing can be marked in it.'
 export const notOnPlan = 'This camera is not on this plan'
@@ -383,10 +413,14 @@ export const detectorMeans = {
   camera: 'Of cameras whose own events are listened to: their pages say which.',
   external: 'It names what moves. It is that of the file of settings, or plantroom-detector.',
 } as const
+export const detectorNotRead = 'The detector could not be asked'
+export const askingDetector = 'Asking the detector'
 export const detectorSeesNothing = 'The detector sees nothing'
 
 // Playback (playback-page.ts)
 
+export const barsMean = 'Bars: how much was seen. Full ones: persons, vehicles, animals.'
+export const seenThatDay = (many: number) => (many === 1 ? '1 event.' : `${count(many)} events.`)
 export const noFootageWithoutCameras = 'Footage begins with the first camera.'
 export const footageNotRead = 'The footage could not be listed'
 export const askingFootage = 'Asking what is recorded'

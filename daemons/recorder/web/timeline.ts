@@ -3,6 +3,7 @@
 import { instantOf } from '#kit/pure/wall-time.ts'
 import { dateOf, timeOf } from '#kit/web/numbers.ts'
 import type { Stretch } from './api.ts'
+import type { Density, SeenSlice } from './events-api.ts'
 
 /** What the day of an instant is called, and where it begins and ends; 23 or 25 hours where clocks are changed. */
 export interface Day extends Stretch {
@@ -70,6 +71,28 @@ export function marksOf(stretches: readonly Stretch[], { start: from, end: to }:
       const width = Math.max(0.4, percent(b - a))
       return { left: Math.min(percent(a - from), 100 - width), width }
     })
+}
+
+/** A bar of how much was seen, with its heights as parts of the line's. */
+export interface SeenBar extends Mark {
+  all: number
+  /** Of persons, vehicles and animals. */
+  named: number
+}
+
+/** How much was seen along a line. The most of it is as high as the line; a single event can be seen beside hundreds. */
+export function barsOf(
+  slices: readonly SeenSlice[],
+  { bucketMs, from }: Pick<Density, 'bucketMs' | 'from'>,
+  span: Stretch,
+): SeenBar[] {
+  const most = Math.max(1, ...slices.map(({ total }) => total))
+  const height = (many: number) => (many === 0 ? 0 : Math.max(0.2, Math.sqrt(many / most)))
+  return slices.flatMap(({ bucket, other, total }) => {
+    const start = from + bucket * bucketMs
+    const [mark] = marksOf([{ start, end: start + bucketMs }], span)
+    return mark ? [{ ...mark, all: height(total), named: height(total - other) }] : []
+  })
 }
 
 /** Ticks of a line: whole hours of a day, whole ten minutes of an hour, in the site's zone. */
