@@ -125,6 +125,7 @@ function maskOf(ones: number): string {
 const line = Type.String({ maxLength: 1000 })
 const saved = Type.Object({
   changed: Type.Array(line, { maxItems: 32 }),
+  restarts: Type.Boolean(),
   about_s: Type.Number(),
   confirm_s: Type.Number(),
   goes_back_to: line,
@@ -138,11 +139,19 @@ const refusal = Type.Object({
   fields: Type.Optional(Type.Array(Type.Object({ field: line, message: line }), { maxItems: 32 })),
 })
 
-function toldAsJson({ about_s, address, changed, confirm_s, goes_back_to, hostname }: Told) {
-  return { saved: true, changed, restarts_machine: true, about_s, address, hostname, confirm_s, goes_back_to }
+function toldAsJson({ about_s, address, changed, confirm_s, goes_back_to, hostname, restarts }: Told) {
+  return { saved: true, changed, restarts_machine: restarts, about_s, address, hostname, confirm_s, goes_back_to }
 }
 
-function savedText({ about_s: aboutS, address, confirm_s: confirmS, goes_back_to: back, hostname }: Told): string {
+function savedText({
+  about_s: aboutS,
+  address,
+  confirm_s: confirmS,
+  goes_back_to: back,
+  hostname,
+  restarts,
+}: Told): string {
+  if (!restarts) return 'It is set so already. Nothing was changed, and nothing restarts.\n'
   const saved = `Saved. The machine restarts now, and is back in about ${aboutS} s`
   const within = durationText(confirmS * 1000)
   const ifNone = back === 'DHCP' ? '' : `If none comes within ${within}, it goes back to ${back}.\n`

@@ -35,7 +35,7 @@ const readChange = createReader(
 
 /**
  * `PATCH /network` takes those of the settings `static_ip`, `ip`, `mask`, `gw`, `dns` and `hostname` that are to change, saves and
- * restarts, and answers `{changed, about_s, confirm_s, goes_back_to, static_ip, ip, hostname}`. `POST /network/confirm` answers
+ * restarts unless all of them are so already, and answers `{changed, restarts, about_s, confirm_s, goes_back_to, static_ip, ip, hostname}`. `POST /network/confirm` answers
  * `{text}`.
  * @throws Fault `network_not_owned`, `nothing_to_confirm`, `not_found`, and what saving throws
  */
@@ -44,11 +44,15 @@ export function createNetworkRequests(by: NetworkRequestParts): NetworkRequests 
 
   async function change(body: unknown): Promise<object> {
     const { changed, settings } = await book.save(readChange(body) as Record<string, string>, 'kept')
-    const now = Object.fromEntries(changed.map((name) => [name, settings[name]]))
-    await recorder.changed(BY, 'settings saved', settings.hostname, now)
-    await rebooter.reboot('config')
+    // An address that was taken back is tried once more when it is saved again.
+    const restarts = changed.length > 0 || network.view().state === 'fallen_back'
+    if (restarts) {
+      const now = Object.fromEntries(changed.map((name) => [name, settings[name]]))
+      await recorder.changed(BY, 'settings saved', settings.hostname, now)
+      await rebooter.reboot('config')
+    }
     return {
-      ...{ changed, about_s: rebooter.aboutS, confirm_s: Math.round(confirmMs / 1000) },
+      ...{ changed, restarts, about_s: rebooter.aboutS, confirm_s: Math.round(confirmMs / 1000) },
       goes_back_to: network.goesBackTo(),
       ...{ static_ip: settings.static_ip, ip: settings.ip, hostname: settings.hostname },
     }

@@ -185,6 +185,10 @@ t.test(
     await isSet(board)
     t.match(plantroom(base, 'confirm'), { status: 0, stdout: 'The board keeps the address 10.88.0.7/24' })
     t.match(ask(visitor, 'http://10.88.0.7:8080/api/status').network, { state: 'static' })
+    const asked = helper.asked.length
+    const again = plantroom(base, 'set', '10.88.0.7/24', '--gateway', '10.88.0.1')
+    t.match(again, { status: 0, stdout: 'It is set so already. Nothing was changed, and nothing restarts.\n' })
+    t.equal(helper.asked.length, asked, 'and the board runs on')
 
     // A typing mistake, from a fixed address in a network that has no DHCP.
     const typo = plantroom(base, 'set', '10.99.0.7/24', '--gateway', 'none', '--dns', '10.99.0.53,10.99.0.54', '--json')
