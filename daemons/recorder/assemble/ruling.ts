@@ -15,6 +15,7 @@ import { checkRule } from '../core/rules/check.ts'
 import { createLanes } from '../core/rules/lanes.ts'
 import { createRuleBook, type RuleBook } from '../core/rules/rule-book.ts'
 import { createRules, isToldTo, type Rules } from '../core/rules/rules.ts'
+import type { EventStore } from '../core/sight/events.ts'
 import type { PreservedStretch } from '../core/storage/storage-book.ts'
 import type { HappenedStore } from '../io/happened-store.ts'
 import { openRules } from '../io/reacting-files.ts'
@@ -28,6 +29,8 @@ export interface RulingWorld {
   feed: Pick<StatusFeed<AccountRecord>, 'tellEach'>
   hasAccount(id: string): boolean
   preserve(wish: Omit<PreservedStretch, 'id'>): Promise<unknown>
+  /** What was seen at a camera. */
+  history: EventStore['density']
   /** IANA name. */
   zone(): string
   moves: Moves
@@ -54,7 +57,7 @@ export async function rulingOf(
   { clock, config, log, stateFolder }: AssembleContext<RecorderConfig>,
   parts: RulingParts,
 ): Promise<Ruling> {
-  const { cameras, feed, happened, ledger, moves, outputs, preserve, talker, zone } = parts
+  const { cameras, feed, happened, history, ledger, moves, outputs, preserve, talker, zone } = parts
   const bounds = config.rules
   const listeners = new Set<(alert: object) => void>()
   const cameraOf = (id: string) => cameras().find(id)
@@ -67,7 +70,7 @@ export async function rulingOf(
   })
   const webhooks = createWebhookPoster({ clock, limits: { timeoutMs: bounds.webhook_timeout_ms } })
   const rules: Rules = createRules({
-    ...{ clock, book, newId, zone, cameras: parts.cameraIds },
+    ...{ clock, book, newId, zone, history, cameras: parts.cameraIds },
     lanes: createLanes({ perTarget: bounds.waiting, inAll: bounds.total_waiting }),
     act: createActor({
       ...{ clock, cameraOf, nameOf, outputs, webhooks, moves, talker, preserve, book: () => book },

@@ -16,7 +16,7 @@ import { masksOf } from '../core/cameras/masks.ts'
 import type { PictureDecoder } from '../core/ports.ts'
 import type { Wall } from '../core/recording/timeline.ts'
 import type { Detector, DetectorHealth } from '../core/sight/detector.ts'
-import { createEventBook, type EventBook, type EventListener } from '../core/sight/events.ts'
+import { createEventBook, type EventBook, type EventListener, type EventStore } from '../core/sight/events.ts'
 import { createSight, type LookDecoder, type Sight } from '../core/sight/sight.ts'
 import { createSightBook, type SightBook } from '../core/sight/sight-book.ts'
 import { createDetectorProcess } from '../io/detector-process.ts'
@@ -54,6 +54,8 @@ export interface Seeing extends Pick<Sight, 'onSighting'> {
   claimed(event: Pick<CameraEvent, 'at' | 'camera' | 'kind' | 'phase'>): void
   /** @returns ends it */
   onEvent(listener: EventListener): () => void
+  /** How much was seen, slice by slice. */
+  density: EventStore['density']
   /** Cameras were added, changed or removed. */
   camerasChanged(): void
   /** Footage is gone, and what was seen in it. */
@@ -102,6 +104,7 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    density: store.density,
     camerasChanged: () => chosen.lookAt(),
     footageRemoved: (camera, startAt, endAt) => void store.forget(camera, startAt, endAt).catch(() => {}),
     health: chosen.health,

@@ -10,6 +10,7 @@ import { type Action, type Rule, reachOf, type Trigger } from '../../../core/rul
 import { createRuleBook, type RuleWish } from '../../../core/rules/rule-book.ts'
 import { type Alert, createRules } from '../../../core/rules/rules.ts'
 import type { DetectedEvent } from '../../../core/rules/triggers.ts'
+import type { DensityWish, Slice } from '../../../core/sight/events.ts'
 
 const outputs = { probedAt: 1, notes: null, list: [{ id: 'r1', kind: 'siren', name: 'Siren', driver: 'onvif' }] }
 const cameraOf = (id: string) =>
@@ -35,6 +36,7 @@ function stage() {
   const kept: unknown[] = []
   const disk: { rules: readonly Rule[] } = { rules: [] }
   const trouble = { aim: null as string | null }
+  const history = { slices: [] as Slice[], asked: [] as DensityWish[] }
   let ids = 0
   const newId = () => `n${++ids}`
   const moves = {
@@ -82,6 +84,10 @@ function stage() {
   })
   const rules = createRules({
     ...{ clock, book, act, newId, zone: () => 'UTC', cameras: () => ['yard', 'door'] },
+    async history(wish) {
+      history.asked.push(wish)
+      return wish.camera === 'yard' ? history.slices : []
+    },
     lanes: createLanes({ perTarget: 3, inAll: 20 }),
     keep: () => {},
     onAlert: (alert) => void alerts.push(alert),
@@ -94,7 +100,7 @@ function stage() {
     await settle()
   }
   const of = (type: Alert['triggerType']) => alerts.filter(({ triggerType }) => triggerType === type)
-  return { alerts, book, clock, disk, done, hanging, kept, of, pass, posted, rules, settle, trouble }
+  return { alerts, book, clock, disk, done, hanging, history, kept, of, pass, posted, rules, settle, trouble }
 }
 
 t.test('3A.Events.1 a detection begins and departs, and its webhook says who, what and where', async (t) => {
@@ -168,6 +174,85 @@ t.test('3A.Events.1 a fault of the recorder and a claim of a camera are told to 
     'each camera rests for itself',
   )
 })
+
+t.test(
+  '3A.Events.1 what is not normal at a site is told once, with what is usual at that time of the week',
+  async (t) => {
+    const { book, clock, history, of, pass, posted, rules, settle } = stage()
+    const QUARTER = 900_000
+    const DAY = 96
+    const unusual = (more: object): Trigger => ({
+      ...({ type: 'unusual', direction: 'either', minutes: 30, sensitivity: 'medium' } as const),
+      ...more,
+    })
+    const mark = Math.ceil(clock.epochMs() / QUARTER) * QUARTER
+    /** So many persons in each quarter of the hours before and after this time, days ago; a vehicle by night. */
+    function past(counts: Record<number, number>, today: number) {
+      const slice = (bucket: number, person: number, vehicle = 0) => ({
+        ...{ bucket, person, vehicle, animal: 0, other: 0, total: person + vehicle, firstAt: 0 },
+      })
+      history.slices = Object.entries(counts).flatMap(([days, count]) => {
+        const end = (37 - Number(days)) * DAY
+        return [slice(end - 40, 0, 1), ...Array.from({ length: 9 }, (_, at) => slice(end - 4 + at, count))]
+      })
+      history.slices.push(slice(37 * DAY - 1, today))
+    }
+    const yard = { cameraIds: ['yard'], groups: ['person' as const] }
+    await book.add(wish(unusual({}), [hook('http://one/x')], yard))
+    await book.add(wish(unusual({ direction: 'more', sensitivity: 'low' }), [notify], { ...yard, name: 'Low' }))
+    await book.add(wish(unusual({}), [notify], { cameraIds: ['door'], name: 'Door' }))
+    await t.rejects(book.add(wish(unusual({}), [notify], { labels: ['cat'] })), {
+      code: 'bad_rule',
+      message: /by groups/,
+    })
+    past({ 7: 1, 14: 1, 21: 2, 28: 1, 1: 30, 2: 30, 3: 30 }, 1)
+    await pass(mark - clock.epochMs() + 15_000)
+    t.match(history.asked[0], { camera: 'yard', from: mark - 37 * DAY * QUARTER, to: mark, bucketMs: QUARTER })
+    for (let at = 0; at < 5; at++) rules.detected(seen(`p${at}`), 'begin')
+    rules.detected(seen('p0', { label: 'child' }), 'begin')
+    rules.detected(seen('p4', { label: 'car', group: 'vehicle' }), 'begin')
+    rules.detected(seen('v', { label: 'van', group: 'vehicle' }), 'begin')
+    await settle()
+    t.equal(of('unusual').length, 0, 'six of at most seven; the same day of the week counts, not yesterday')
+    for (let at = 5; at < 8; at++) rules.detected(seen(`p${at}`), 'begin')
+    await settle()
+    t.match(of('unusual'), [{ rule: 'Night', camera: 'yard', sentence: /minutes: 8. Usual at this time: 0 to 7\.$/ }])
+    t.match(posted[0]?.body, {
+      ...{ triggerType: 'unusual', cameraId: 'yard' },
+      unusual: { direction: 'more', count: 8, minutes: 30, least: 0, most: 7, days: 4 },
+    })
+    rules.detected(seen('p8'), 'begin')
+    rules.detected(seen('p9'), 'begin')
+    await settle()
+    t.same(
+      of('unusual').map(({ rule }) => rule),
+      ['Night', 'Low'],
+      'told once; one that is less sensitive later; a camera of which nothing is known never',
+    )
+    past({ 7: 10, 14: 11, 21: 10, 28: 10 }, 1)
+    await pass(QUARTER)
+    await pass(QUARTER)
+    t.match(of('unusual').at(-1), { rule: 'Night', sentence: /minutes: 1. Usual at this time: [1-9]\d* to/ })
+    t.equal(of('unusual').length, 3)
+    await pass(QUARTER)
+    t.equal(of('unusual').length, 3, 'and not again while it stays so')
+    past({ 7: 10, 14: 11, 21: 10, 28: 10 }, 15)
+    await pass(QUARTER)
+    past({ 7: 10, 14: 11, 21: 10, 28: 10 }, 1)
+    await pass(QUARTER)
+    t.equal(of('unusual').length, 4, 'it was as usual meanwhile')
+    past({ 7: 0, 14: 0 }, 0)
+    await pass(QUARTER)
+    rules.detected(seen('q'), 'begin')
+    t.equal(of('unusual').length, 4, 'two days tell nothing')
+    history.slices = []
+    await pass(QUARTER)
+    rules.stop()
+    const asked = history.asked.length
+    await pass(4 * QUARTER)
+    t.equal(history.asked.length, asked)
+  },
+)
 
 t.test('3A.Limits ten actions run in order, each with a result of its own', async (t) => {
   const { book, done, kept, pass, posted, rules, settle } = stage()
