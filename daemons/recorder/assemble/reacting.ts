@@ -105,9 +105,10 @@ export async function createReacting(context: Context, parts: ReactingParts): Pr
       start() {
         events.start()
         outputs.start()
+        ruling.start()
       },
       async stop() {
-        ruling.rules.stop()
+        ruling.stop()
         await atMost(clock, LAST_MS, Promise.all([outputs.stop(), events.stop()]))
         await happened.close()
       },

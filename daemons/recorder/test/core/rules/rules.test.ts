@@ -3,9 +3,10 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { CameraRecord } from '../../../core/cameras/book.ts'
-import { createActor } from '../../../core/rules/actions.ts'
+import { createActor, type MoveOrder } from '../../../core/rules/actions.ts'
 import { checkRule } from '../../../core/rules/check.ts'
 import { createLanes } from '../../../core/rules/lanes.ts'
+import { createReturns, type PendingReturn } from '../../../core/rules/returns.ts'
 import { type Action, type Rule, reachOf, type Trigger } from '../../../core/rules/rule.ts'
 import { createRuleBook, type RuleWish } from '../../../core/rules/rule-book.ts'
 import { type Alert, createRules } from '../../../core/rules/rules.ts'
@@ -27,23 +28,25 @@ const seen = (id: string, more: Partial<DetectedEvent> = {}): DetectedEvent => (
   ...more,
 })
 
-function stage() {
+function stage(pending: PendingReturn[] = []) {
   const clock = fakeClock()
   const done: string[] = []
   const posted: { url: string; body: Record<string, unknown>; secret: string | null }[] = []
   const alerts: Alert[] = []
   const hanging = new Map<string, PromiseWithResolvers<void>>()
   const kept: unknown[] = []
-  const disk: { rules: readonly Rule[] } = { rules: [] }
-  const trouble = { aim: null as string | null }
+  const disk = { rules: [] as readonly Rule[], returns: pending }
+  const trouble = { aim: null as string | null, recall: null as string | null }
   const history = { slices: [] as Slice[], asked: [] as DensityWish[] }
   let ids = 0
   const newId = () => `n${++ids}`
   const moves = {
     presetTrouble: (_: string, preset: string) => (preset === 'gone' ? 'there is no preset gone.' : null),
     aimTrouble: () => trouble.aim,
-    recall: async (camera: string, preset: string, { operation }: { operation?: string }) =>
-      void done.push(`${camera} to ${preset}${operation ? ` as ${operation}` : ''}`),
+    async recall(camera: string, preset: string, { operation, rule }: MoveOrder) {
+      if (trouble.recall !== null) throw new Fault(trouble.recall, 'The camera does not answer.')
+      done.push(`${camera} to ${preset}${operation ? ` as ${operation} of ${rule}` : ''}`)
+    },
     aim: async (camera: string, { region, zoom }: { region: readonly number[]; zoom: number | null }) =>
       void done.push(`${camera} at ${region.join(' ')} zoom ${zoom}`),
   }
@@ -65,8 +68,17 @@ function stage() {
       disk.rules = next
     },
   })
+  const returns = createReturns({
+    ...{ clock, moves, pending },
+    async save(next) {
+      disk.returns = next
+    },
+    onUnsaved: () => {},
+    onLost: ({ camera }, { code }) => void done.push(`${camera} did not go back: ${code}`),
+  })
+  returns.start()
   const act = createActor({
-    ...{ clock, cameraOf, nameOf: (id) => cameraOf(id)?.name ?? id, moves, talker, book: () => book },
+    ...{ cameraOf, nameOf: (id) => cameraOf(id)?.name ?? id, moves, returns, talker, book: () => book },
     outputs: {
       async switch(camera, { output, seconds, state }, by) {
         done.push(`${camera.id} ${output} ${state} ${seconds} by ${by.performedBy ?? 'nobody'} for ${by.rule}`)
@@ -293,7 +305,43 @@ t.test('3A.Limits ten actions run in order, each with a result of its own', asyn
   )
   t.equal(book.require(other.id).armed, true)
   await pass(60_000)
-  t.equal(done.at(-1), 'door to home as ptz_return')
+  t.equal(done.at(-1), 'door to home as ptz_return of Night')
+})
+
+t.test('3A.action-rule a camera goes back after a restart too, and where nobody answers at first', async (t) => {
+  const before = stage()
+  const goes = { type: 'ptz_preset', cameraId: 'door', preset: 'gate', returnAfterSeconds: 60 } as const
+  const there = await before.book.add(wish({ type: 'button' }, [{ ...goes, returnPreset: 'home' }]))
+  const stays = await before.book.add(wish({ type: 'button' }, [{ ...goes, returnPreset: null }], { name: 'Stays' }))
+  before.rules.press(there.id, 'ann')
+  await before.settle()
+  const dueAt = before.clock.epochMs() + 60_000
+  t.same(before.disk.returns, [{ camera: 'door', preset: 'home', rule: 'Night', dueAt }])
+  const kept = before.disk.returns
+  before.rules.press(stays.id, 'ann')
+  await before.settle()
+  t.same(before.disk.returns, [], 'who is moved again goes by the newer rule')
+
+  const { clock, disk, done, pass, trouble } = stage([
+    ...kept,
+    { ...kept[0], camera: 'yard', dueAt: 5 } as PendingReturn,
+  ])
+  trouble.recall = 'camera_unreachable'
+  await pass(0)
+  t.same(done, [], 'what was due meanwhile is done at once, if the camera answers')
+  trouble.recall = null
+  await pass(30_000)
+  t.same(done, ['yard to home as ptz_return of Night'])
+  t.same(disk.returns, kept)
+  await pass(dueAt - clock.epochMs())
+  t.same(done.slice(1), ['door to home as ptz_return of Night'])
+  t.same(disk.returns, [])
+
+  const lost = stage([{ camera: 'yard', preset: 'home', rule: 'Night', dueAt: 5 }])
+  lost.trouble.recall = 'camera_unreachable'
+  for (let at = 0; at < 12; at++) await lost.pass(30_000)
+  t.same(lost.done, ['yard did not go back: camera_unreachable'])
+  t.same(lost.disk.returns, [])
 })
 
 t.test('3A.authentication.7 what came of an action names no camera: who reads it may not see each', async (t) => {
@@ -346,9 +394,17 @@ t.test('3A.action-rule a webhook keeps the secret of the n-th one unless another
   const bare = (url: string, secret?: string | null) => ({ type: 'webhook' as const, url, secret })
   await book.change(id, { name: 'Day' })
   t.same(secrets(), ['one', 'two'])
-  await book.change(id, { actions: [notify, bare('http://c/'), bare('http://b/'), bare('http://d/')] })
+  await book.change(id, { actions: [notify, bare('http://a:81/c'), bare('http://b/'), bare('http://d/')] })
   t.same(secrets(), ['one', 'two', null])
-  await book.change(id, { actions: [bare('http://c/', null), bare('http://b/', 'three')] })
+  await t.rejects(
+    book.change(id, { actions: [notify, bare('http://a/'), bare('http://c/')] }),
+    { code: 'bad_rule', message: /^Action 3 .webhook.: the saved secret is of b, and is not used for another host/ },
+    'another host could sign as if it were the first',
+  )
+  t.same(secrets(), ['one', 'two', null])
+  await book.change(id, { actions: [bare('http://c/', null), bare('http://e/', 'three')] })
+  t.same(secrets(), [null, 'three'])
+  await book.change(id, { actions: [bare('http://f/'), bare('http://e/x')] })
   t.same(secrets(), [null, 'three'])
 })
 
