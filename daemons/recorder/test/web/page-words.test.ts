@@ -79,6 +79,7 @@ function camera(name: string, state: Camera['health']['state'], message = ''): C
     audio: true,
     masked: false,
     ...{ cameraEvents: false, cameraEventsStatus: null, outputs: [], outputsProbedAt: null, outputsNotes: null },
+    talkback: { supported: false, probedAt: null, reason: null },
     transport: 'tcp',
     health,
   }
