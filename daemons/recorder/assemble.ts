@@ -243,6 +243,7 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
       () => cameras,
       () => talking,
     ),
+    history: (wish) => seeing.density(wish),
     onClaim: (event) => seeing.claimed(event),
   })
   const onCameras = () => {

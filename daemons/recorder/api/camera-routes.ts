@@ -6,7 +6,7 @@ import { counted } from '#kit/pure/text.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
 import { cameraEventKinds } from '../core/camera-events/meaning.ts'
-import { type CameraBook, cameraModes, type KnownCamera, outputKinds } from '../core/cameras/book.ts'
+import { type CameraBook, cameraModes, type KnownCamera, outputDrivers, outputKinds } from '../core/cameras/book.ts'
 import { isMasked, maskList, readMasks } from '../core/cameras/masks.ts'
 import { placementFields } from '../core/plans/placement.ts'
 import type { SitePlans } from '../core/plans/site-plans.ts'
@@ -74,7 +74,7 @@ export const cameraAnswer = object({
     ),
   ),
   outputs: Type.Array(
-    object({ id: text, kind: Type.Enum([...outputKinds]), name: text, driver: Type.Enum(['onvif']) }),
+    object({ id: text, kind: Type.Enum([...outputKinds]), name: text, driver: Type.Enum([...outputDrivers]) }),
   ),
   outputsProbedAt: orNull(instant),
   outputsNotes: orNull(Type.String({ description: 'what could not be done' })),

@@ -100,6 +100,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   no_clock: 502,
   onvif_broken: 502,
   onvif_failed: 502,
+  output_refused: 502,
   onvif_unsupported: 502,
   rtsp_broken: 502,
   broker_away: 503,

@@ -4,7 +4,7 @@ import { instant, object, orNull, type Route, route, text } from '#kit/http/rout
 import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
 import type { Recorder } from '#kit/records/records.ts'
-import { type CameraBook, type CameraRecord, outputKinds } from '../core/cameras/book.ts'
+import { type CameraBook, type CameraRecord, outputDrivers, outputKinds } from '../core/cameras/book.ts'
 import { type Outputs, outputStates, PULSE } from '../core/outputs/outputs.ts'
 import { type Callers, requireOperator, requirePermission } from './callers.ts'
 import { cameraParams } from './camera-routes.ts'
@@ -17,7 +17,7 @@ interface OutputRouteParts {
 }
 
 const outputAnswer = object({
-  ...{ id: text, kind: Type.Enum([...outputKinds]), name: text, driver: Type.Enum(['onvif']) },
+  ...{ id: text, kind: Type.Enum([...outputKinds]), name: text, driver: Type.Enum([...outputDrivers]) },
   on: Type.Boolean({ description: 'what the recorder last set' }),
   until: orNull({ ...instant, description: 'when it ends by itself, epoch milliseconds' }),
 })

@@ -31,7 +31,9 @@ export const timeOfDay = Type.String({
 const schedule = orNull(
   Type.Object(
     {
-      days: Type.Array(Type.Integer({ minimum: 0, maximum: 6 }), { maxItems: 7, description: '0 is Sunday' }),
+      days: Type.Array(Type.Integer({ minimum: 0, maximum: 6 }), {
+        ...{ minItems: 1, maxItems: 7, uniqueItems: true, description: '0 is Sunday' },
+      }),
       ...{ from: timeOfDay, to: timeOfDay },
     },
     { ...strict, description: 'over midnight it belongs to the day on which it begins; null: always' },

@@ -8,8 +8,10 @@ import {
   ACTION_LIMITS,
   type Action,
   channels,
+  directions,
   groups,
   type Rule,
+  sensitivities,
   type Trigger,
   triggerTypes,
 } from '../core/rules/rule.ts'
@@ -56,6 +58,22 @@ const trigger = Type.Union([
       kinds: Type.Optional(
         Type.Array(Type.Enum([...cameraEventKinds]), { maxItems: 6, description: 'none: whatever a camera claims' }),
       ),
+    },
+    strict,
+  ),
+  Type.Object(
+    {
+      type: Type.Literal('unusual'),
+      direction: Type.Optional(
+        Type.Enum([...directions], { description: 'than is usual at this time of the week; either unless said' }),
+      ),
+      minutes: Type.Optional(
+        Type.Integer({
+          ...{ minimum: 15, maximum: 240, multipleOf: 15, unit: 'min' },
+          description: 'counted over so long; 60 unless said',
+        }),
+      ),
+      sensitivity: Type.Optional(Type.Enum([...sensitivities], { description: 'medium unless said' })),
     },
     strict,
   ),
@@ -218,6 +236,10 @@ function triggerOf(body: Static<typeof trigger>): Trigger {
   if (body.type === 'occupancy') return { type: body.type, count: body.count ?? 1, seconds: body.seconds ?? 0 }
   if (body.type === 'fault') return { type: body.type, codes: body.codes ?? [] }
   if (body.type === 'camera_event') return { type: body.type, kinds: body.kinds ?? [] }
+  if (body.type === 'unusual') {
+    const { direction = 'either', minutes = 60, sensitivity = 'medium', type } = body
+    return { type, direction, minutes, sensitivity }
+  }
   return body
 }
 

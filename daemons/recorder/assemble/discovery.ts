@@ -5,7 +5,9 @@ import { createAdopter } from '../core/cameras/adopt.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { createDiscovery, type Discovery } from '../core/cameras/discovery.ts'
 import type { OnvifClient } from '../core/cameras/onvif.ts'
+import type { CameraWeb } from '../core/outputs/dahua-driver.ts'
 import type { StreamOpener } from '../core/ports.ts'
+import { createCameraWeb } from '../io/camera-web.ts'
 import { createOnvifClient } from '../io/onvif-client.ts'
 import { createProber } from '../io/probe.ts'
 import { createStreamOpener } from '../io/rtsp-session.ts'
@@ -41,6 +43,15 @@ interface OnvifBounds {
 export function onvifOf({ clock, config, version }: Context, bounds: OnvifBounds = {}): OnvifClient {
   const limits = { answerMs: config.cameras.answer_ms, answerBytes: config.discovery.onvif_bytes, ...bounds }
   return createOnvifClient({ clock, limits, userAgent: userAgentOf(version) })
+}
+
+/** Cameras' own HTTP interfaces. */
+export function cameraWebOf({ clock, config, version }: Context, { answerBytes }: { answerBytes: number }): CameraWeb {
+  return createCameraWeb({
+    clock,
+    limits: { answerMs: config.cameras.answer_ms, answerBytes },
+    userAgent: userAgentOf(version),
+  })
 }
 
 export function discoveryOf(

@@ -17,12 +17,14 @@ import type { CameraRecord } from '../core/cameras/book.ts'
 import type { OnvifClient } from '../core/cameras/onvif.ts'
 import type { Writes } from '../core/clocks/writes.ts'
 import type { StatusFeed } from '../core/live/feed.ts'
-import { createOnvifOutputs } from '../core/outputs/onvif-driver.ts'
+import { createDahuaOutputs } from '../core/outputs/dahua-driver.ts'
+import { joinDrivers } from '../core/outputs/drivers.ts'
+import { createOnvifOutputs, type OutputDriver } from '../core/outputs/onvif-driver.ts'
 import { Outputs } from '../core/outputs/outputs.ts'
 import type { Rules } from '../core/rules/rules.ts'
 import { HAPPENED_FILE, openHappened } from '../io/happened-store.ts'
 import { openOutputs } from '../io/reacting-files.ts'
-import { onvifOf } from './discovery.ts'
+import { cameraWebOf, onvifOf } from './discovery.ts'
 import { type Ruling, type RulingWorld, rulingOf } from './ruling.ts'
 
 /** When the daemon stops: how long it waits for cameras to be unsubscribed from and for outputs to be switched off. */
@@ -79,7 +81,11 @@ export async function createReacting(context: Context, parts: ReactingParts): Pr
   }
 
   const events = eventsOf(context, parts, { onvif, onEvent })
-  const outputs = await outputsOf(context, parts, onvif)
+  const driver = joinDrivers({
+    onvif: createOnvifOutputs(onvif),
+    dahua: createDahuaOutputs(cameraWebOf(context, { answerBytes: bounds.answer_bytes })),
+  })
+  const outputs = await outputsOf(context, parts, driver)
   let ids: readonly string[] = []
   const ruling = await rulingOf(context, { ...parts, outputs, happened, cameraIds: () => ids })
 
@@ -105,9 +111,10 @@ export async function createReacting(context: Context, parts: ReactingParts): Pr
       start() {
         events.start()
         outputs.start()
+        ruling.start()
       },
       async stop() {
-        ruling.rules.stop()
+        ruling.stop()
         await atMost(clock, LAST_MS, Promise.all([outputs.stop(), events.stop()]))
         await happened.close()
       },
@@ -118,12 +125,12 @@ export async function createReacting(context: Context, parts: ReactingParts): Pr
 async function outputsOf(
   { clock, config, log, stateFolder }: Context,
   { cameras, feed, ledger, writes }: ReactingParts,
-  onvif: OnvifClient,
+  driver: OutputDriver,
 ): Promise<Outputs> {
   const bounds = config.outputs
   const cameraOf = (id: string) => cameras().find(id)
   return new Outputs({
-    ...{ clock, cameraOf, writes, mostWaiting: bounds.waiting, driver: createOnvifOutputs(onvif) },
+    ...{ clock, cameraOf, writes, mostWaiting: bounds.waiting, driver },
     ...(await openOutputs(stateFolder, log)),
     retry: { firstMs: bounds.retry_first_ms, maxMs: bounds.retry_max_ms },
     onSwitched(camera, id, now) {

@@ -13,10 +13,13 @@ import type { Outputs } from '../core/outputs/outputs.ts'
 import { createActor, type Moves, type Talker } from '../core/rules/actions.ts'
 import { checkRule } from '../core/rules/check.ts'
 import { createLanes } from '../core/rules/lanes.ts'
+import { createReturns } from '../core/rules/returns.ts'
 import { createRuleBook, type RuleBook } from '../core/rules/rule-book.ts'
 import { createRules, isToldTo, type Rules } from '../core/rules/rules.ts'
+import type { EventStore } from '../core/sight/events.ts'
 import type { PreservedStretch } from '../core/storage/storage-book.ts'
 import type { HappenedStore } from '../io/happened-store.ts'
+import { openReturns } from '../io/ptz-files.ts'
 import { openRules } from '../io/reacting-files.ts'
 import { createWebhookPoster } from '../io/rule-webhooks.ts'
 import { newId } from '../io/state-files.ts'
@@ -28,6 +31,8 @@ export interface RulingWorld {
   feed: Pick<StatusFeed<AccountRecord>, 'tellEach'>
   hasAccount(id: string): boolean
   preserve(wish: Omit<PreservedStretch, 'id'>): Promise<unknown>
+  /** What was seen at a camera. */
+  history: EventStore['density']
   /** IANA name. */
   zone(): string
   moves: Moves
@@ -48,13 +53,15 @@ export interface Ruling {
   claimed(event: CameraEvent): void
   /** Hears of each alert, as one account that sees everything. @returns ends it */
   onAlert(listener: (alert: object) => void): () => void
+  start(): void
+  stop(): void
 }
 
 export async function rulingOf(
   { clock, config, log, stateFolder }: AssembleContext<RecorderConfig>,
   parts: RulingParts,
 ): Promise<Ruling> {
-  const { cameras, feed, happened, ledger, moves, outputs, preserve, talker, zone } = parts
+  const { cameras, feed, happened, history, ledger, moves, outputs, preserve, talker, zone } = parts
   const bounds = config.rules
   const listeners = new Set<(alert: object) => void>()
   const cameraOf = (id: string) => cameras().find(id)
@@ -65,12 +72,18 @@ export async function rulingOf(
     ...(await openRules(stateFolder, log)),
     check: (rule, all) => checkRule(world, rule, all),
   })
+  const returns = createReturns({
+    ...{ clock, moves, ...(await openReturns(stateFolder, log)) },
+    onUnsaved: (fault) => log.error('a way back of a camera is not kept', { fault }),
+    onLost: ({ camera, rule }, fault) =>
+      log.warning('a camera did not go back to its preset', { camera: nameOf(camera), rule, fault }),
+  })
   const webhooks = createWebhookPoster({ clock, limits: { timeoutMs: bounds.webhook_timeout_ms } })
   const rules: Rules = createRules({
-    ...{ clock, book, newId, zone, cameras: parts.cameraIds },
+    ...{ clock, book, newId, zone, history, cameras: parts.cameraIds },
     lanes: createLanes({ perTarget: bounds.waiting, inAll: bounds.total_waiting }),
     act: createActor({
-      ...{ clock, cameraOf, nameOf, outputs, webhooks, moves, talker, preserve, book: () => book },
+      ...{ cameraOf, nameOf, outputs, webhooks, moves, returns, talker, preserve, book: () => book },
     }),
     keep: (alert) => happened.putAlert(alert),
     onAlert(alert) {
@@ -90,6 +103,11 @@ export async function rulingOf(
     onAlert(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
+    },
+    start: () => returns.start(),
+    stop() {
+      rules.stop()
+      returns.stop()
     },
   }
 }

@@ -63,6 +63,8 @@ export interface Seeing extends Pick<Sight, 'onSighting'> {
   claimed(event: Pick<CameraEvent, 'at' | 'camera' | 'kind' | 'phase'>): void
   /** @returns ends it */
   onEvent(listener: EventListener): () => void
+  /** How much was seen, slice by slice. */
+  density: EventStore['density']
   /** Cameras were added, changed or removed. */
   camerasChanged(): void
   /** Footage is gone, and what was seen in it. */
@@ -116,6 +118,7 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    density: store.density,
     camerasChanged: () => chosen.lookAt(),
     footageRemoved: (camera, startAt, endAt) => void store.forget(camera, startAt, endAt).catch(() => {}),
     health: chosen.health,

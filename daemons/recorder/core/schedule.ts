@@ -11,6 +11,7 @@ export interface Schedule {
 }
 
 const DAY_MINUTES = 1440
+const MINUTE_MS = 60_000
 
 /** @param zone IANA name */
 export function isWithin({ days, from, to }: Schedule, atMs: number, zone: string): boolean {
@@ -20,6 +21,15 @@ export function isWithin({ days, from, to }: Schedule, atMs: number, zone: strin
   const isOfToday = minute >= begin && (end <= begin || minute < end)
   const isOfYesterday = end <= begin && minute < end
   return (isOfToday && days.includes(day)) || (isOfYesterday && days.includes((day + 6) % 7))
+}
+
+/** The same time of day, so many days before: across a change of the clocks too. @param zone IANA name */
+export function sameTimeBefore(atMs: number, days: number, zone: string): number {
+  const before = atMs - days * DAY_MINUTES * MINUTE_MS
+  const apart = localOf(atMs, zone).minute - localOf(before, zone).minute
+  // Midnight may lie between.
+  const half = DAY_MINUTES / 2
+  return before + (((apart + half + DAY_MINUTES) % DAY_MINUTES) - half) * MINUTE_MS
 }
 
 function minuteOf(text: string): number {

@@ -20,7 +20,8 @@ export interface OnvifLimits {
   answerBytes: number
 }
 
-interface ClientParts {
+/** What asking cameras takes. */
+export interface ClientParts {
   clock: Clock
   limits: OnvifLimits
   /** Names this recorder to cameras. */
@@ -64,7 +65,7 @@ export function createOnvifClient(parts: ClientParts): OnvifClient {
 function createSession(parts: ClientParts, login: CameraLogin) {
   const { clock } = parts
   let aheadMs = 0
-  let digest: Extract<Challenge, { scheme: 'digest' }> | undefined
+  let digest: DigestChallenge | undefined
   let nonceUses = 0
 
   function signing(): SoapSigning {
@@ -84,11 +85,7 @@ function createSession(parts: ClientParts, login: CameraLogin) {
     return post(parts, address, { text, holdMs, signal }, (url) => {
       if (!digest) return {}
       nonceUses++
-      const cnonce = randomBytes(8).toString('hex')
-      const wish = { ...login, method: 'POST', uri: url.pathname + url.search, cnonce, count: nonceUses }
-      return {
-        authorization: authorizationOf(digest, wish, (name, text) => createHash(name).update(text).digest('hex')),
-      }
+      return { authorization: signedBy(digest, login, { method: 'POST', url, count: nonceUses }) }
     })
   }
 
@@ -119,6 +116,19 @@ function createSession(parts: ClientParts, login: CameraLogin) {
       }
     },
   }
+}
+
+type DigestChallenge = Extract<Challenge, { scheme: 'digest' }>
+
+/** The header that answers a challenge. @param count how often its nonce was used, this time included */
+export function signedBy(
+  challenge: DigestChallenge,
+  login: CameraLogin,
+  { count, method, url }: { method: 'GET' | 'POST'; url: URL; count: number },
+): string {
+  const cnonce = randomBytes(8).toString('hex')
+  const wish = { ...login, method, uri: url.pathname + url.search, cnonce, count }
+  return authorizationOf(challenge, wish, (name, text) => createHash(name).update(text).digest('hex'))
 }
 
 const TELLS_NO_TIME: ReadonlySet<string> = new Set(['onvif_unsupported', 'onvif_failed', 'camera_refused'])
@@ -167,24 +177,45 @@ async function post(
 
 type HeadedAnswer = HttpAnswer & { headers: http.IncomingHttpHeaders }
 
-async function postOnce(
-  { clock, limits, userAgent }: ClientParts,
+function postOnce(
+  parts: ClientParts,
   url: URL,
   { holdMs, signal, text }: Body,
   signed: http.OutgoingHttpHeaders,
+): Promise<HeadedAnswer> {
+  const headers = {
+    'content-type': 'application/soap+xml; charset=utf-8',
+    'content-length': Buffer.byteLength(text),
+    ...signed,
+  }
+  return exchangeOnce(parts, url, { method: 'POST', headers, text, holdMs, signal })
+}
+
+interface Sending {
+  method: 'GET' | 'POST'
+  headers: http.OutgoingHttpHeaders
+  text?: string
+  /** How long the camera may take beyond the usual. */
+  holdMs?: number
+  signal?: AbortSignal | undefined
+}
+
+/**
+ * One request to a camera and its whole answer, within bounds; redirects are not followed.
+ * @throws Fault `camera_unreachable`, `onvif_broken`, `bad_target`
+ */
+export async function exchangeOnce(
+  { clock, limits, userAgent }: ClientParts,
+  url: URL,
+  { headers, holdMs = 0, method, signal, text }: Sending,
 ): Promise<HeadedAnswer> {
   checkTargetHost(url.hostname)
   const { promise, reject, resolve } = Promise.withResolvers<HeadedAnswer>()
   // A camera's certificate is of its own making: nobody here could have signed it, and the login is hashed anyway.
   const options = {
-    ...{ method: 'POST', agent: false, lookup: lookupSafely, maxHeaderSize: HEAD_BYTES, rejectUnauthorized: false },
+    ...{ method, agent: false, lookup: lookupSafely, maxHeaderSize: HEAD_BYTES, rejectUnauthorized: false },
     ...(signal && { signal }),
-    headers: {
-      'content-type': 'application/soap+xml; charset=utf-8',
-      'content-length': Buffer.byteLength(text),
-      'user-agent': userAgent,
-      ...signed,
-    },
+    headers: { 'user-agent': userAgent, ...headers },
   }
   const asked = url.protocol === 'https:' ? https.request(url, options) : http.request(url, options)
   const fail = (fault: Fault) => {

@@ -5,6 +5,7 @@ import type { Log } from '#kit/log.ts'
 import { createStore } from '#kit/store/store.ts'
 import type { OpenMove } from '../core/ptz/moves.ts'
 import { createPtzBook, type PtzRecord } from '../core/ptz/ptz-book.ts'
+import type { PendingReturn } from '../core/rules/returns.ts'
 
 const VERSION = 1 as const
 
@@ -32,6 +33,24 @@ export async function openOpenMoves(folder: string, log: Log) {
   const store = createStore({ folder, name: 'ptz-moves', log, check: createReader(movesFile), initial })
   const { moves: open } = await store.load()
   return { open, saveOpen: (moves: OpenMove[]) => store.save({ version: VERSION, moves }) }
+}
+
+const returnsFile = Type.Object(
+  {
+    version: Type.Literal(VERSION),
+    returns: Type.Array(
+      Type.Object({ camera: Type.String(), preset: Type.String(), rule: Type.String(), dueAt: Type.Integer() }, strict),
+    ),
+  },
+  strict,
+)
+
+/** Cameras that rules have moved and that are to go back. @param folder the state folder */
+export async function openReturns(folder: string, log: Log) {
+  const initial = (): Static<typeof returnsFile> => ({ version: VERSION, returns: [] })
+  const store = createStore({ folder, name: 'ptz-returns', log, check: createReader(returnsFile), initial })
+  const { returns: pending } = await store.load()
+  return { pending, save: (returns: PendingReturn[]) => store.save({ version: VERSION, returns }) }
 }
 
 const numberOrNull = Type.Union([Type.Number(), Type.Null()])

@@ -6,7 +6,7 @@ import { openSeal } from '#kit/store/sealing.ts'
 import { createStore } from '#kit/store/store.ts'
 import { cameraEventKinds } from '../core/camera-events/meaning.ts'
 import { type OutputState, outputStates } from '../core/outputs/outputs.ts'
-import { channels, groups, type Rule } from '../core/rules/rule.ts'
+import { channels, directions, groups, type Rule, sensitivities } from '../core/rules/rule.ts'
 
 const VERSION = 1 as const
 const strict = { additionalProperties: false }
@@ -63,6 +63,13 @@ const trigger = Type.Union([
   Type.Object({ type: Type.Literal('absence'), seconds: Type.Integer() }, strict),
   Type.Object({ type: Type.Literal('fault'), codes: texts }, strict),
   Type.Object({ type: Type.Literal('camera_event'), kinds: Type.Array(Type.Enum([...cameraEventKinds])) }, strict),
+  Type.Object(
+    {
+      ...{ type: Type.Literal('unusual'), direction: Type.Enum([...directions]), minutes: Type.Integer() },
+      sensitivity: Type.Enum([...sensitivities]),
+    },
+    strict,
+  ),
 ])
 const rulesFile = Type.Object(
   {

@@ -25,7 +25,7 @@ import {
   isOver,
 } from '../core/access/accounts.ts'
 import { createTokenBook, type TokenBook, type TokenRecord } from '../core/access/tokens.ts'
-import { type CameraRecord, cameraModes, outputKinds } from '../core/cameras/book.ts'
+import { type CameraRecord, cameraModes, outputDrivers, outputKinds } from '../core/cameras/book.ts'
 import { maskList, readMasks } from '../core/cameras/masks.ts'
 import { createSite, type SetupStep, type Site, type SiteRecord, setupSteps } from '../core/site.ts'
 import { createStorageBook, type StorageBook, type StorageRecord } from '../core/storage/storage-book.ts'
@@ -49,7 +49,12 @@ const foundOutputs = Type.Object(
     ...{ probedAt: Type.Integer(), notes: textOrNull },
     list: Type.Array(
       Type.Object(
-        { id: Type.String(), kind: Type.Enum([...outputKinds]), name: Type.String(), driver: Type.Literal('onvif') },
+        {
+          id: Type.String(),
+          kind: Type.Enum([...outputKinds]),
+          name: Type.String(),
+          driver: Type.Enum([...outputDrivers]),
+        },
         strict,
       ),
     ),

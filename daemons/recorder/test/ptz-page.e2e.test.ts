@@ -16,6 +16,7 @@ interface Stage extends Rig {
 
 const scenes: Scene<Stage>[] = [
   ['turns a camera while a button is held, and stops it when that is let go or lost', turns],
+  ['sets a patrol, tells what it does, and says why the camera cannot follow', byItself],
 ]
 
 t.test('turning a camera on its page', { skip: noBrowser, timeout: 240_000 }, async (t) => {
@@ -65,4 +66,50 @@ async function turns(t: Test, { audit, dome, page, visit }: Stage): Promise<void
   await page.getByRole('button', { name: 'Gate' }).click()
   await until('it goes to its preset', () => dome.told.some(({ name }) => name === 'GotoPreset'), LONG_MS)
   await audit(t, 'camera-turns')
+}
+
+async function byItself(t: Test, { audit, dome, page }: Stage): Promise<void> {
+  await page.getByLabel('Save this view').fill('Yard gate')
+  await page.getByRole('button', { name: 'Save preset' }).click()
+  await page.getByText('Yard gate is saved in the camera.').waitFor()
+  await page.getByRole('link', { name: 'Patrol and tracking' }).click()
+  await page.getByText('No patrol').waitFor()
+  await page.getByText('It cannot follow now').waitFor()
+  await audit(t, 'turning-none')
+  const patrol = page.getByRole('form', { name: 'Set the patrol' })
+  for (const nth of [1, 2]) {
+    await patrol.getByRole('button', { name: 'Add step' }).click()
+    await patrol.getByLabel(`${nth}. preset`).waitFor()
+  }
+  await patrol.getByRole('button', { name: 'Save patrol' }).click()
+  await patrol.getByText('Choose a preset.').first().waitFor()
+  await patrol.getByLabel('1. preset').selectOption({ label: 'Gate' })
+  await patrol.getByLabel('2. preset').selectOption({ label: 'Yard gate' })
+  await patrol.getByLabel('For').first().fill('5')
+  await patrol.getByText('At any time').click()
+  for (const day of ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']) await patrol.getByText(day).click()
+  await patrol.getByRole('button', { name: 'Save patrol' }).click()
+  await patrol.getByText('Tick at least one day.').waitFor()
+  await patrol.getByText('At any time').click()
+  await patrol.getByRole('button', { name: 'Save patrol' }).click()
+  await patrol.getByText('is 5, expected a whole number from 10 to 3600').waitFor()
+  await audit(t, 'turning-refused')
+  await patrol.getByLabel('For').first().fill('10')
+  await patrol.getByRole('button', { name: 'Save patrol' }).click()
+  await page.getByText('The camera is switched off.').waitFor()
+  await page.getByRole('button', { name: 'Hold' }).click()
+  await page.getByText('Held until somebody has it go on.').waitFor()
+  await page.getByRole('button', { name: 'Go on' }).click()
+  await page.getByText('The patrol goes on.').waitFor()
+  const tracking = page.getByRole('form', { name: 'Set auto tracking' })
+  await tracking.getByRole('button', { name: 'Save tracking' }).click()
+  await tracking.getByRole('alert').waitFor()
+  await tracking.getByText('Switched on').click()
+  await tracking.getByRole('button', { name: 'Save tracking' }).click()
+  await page.getByText('Auto tracking is saved.').waitFor()
+  await audit(t, 'turning')
+  t.ok(dome.traits.presets.size >= 2)
+  await page.getByRole('button', { name: 'Remove patrol' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove patrol' }).click()
+  await page.getByText('No patrol').waitFor()
 }

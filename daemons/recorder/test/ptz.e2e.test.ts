@@ -160,6 +160,11 @@ t.test('A.patrol and A.follow are set, told on the feed, and refused where the c
   })
   for (const bad of [{ dwellSeconds: 9 }, { dwellSeconds: 3601 }])
     t.equal((await boss.call('PUT', `${path}/patrol`, { ...wish, steps: [{ ...steps[0], ...bad }] })).status, 400)
+  const never = { ...wish, schedule: { days: [], from: '08:00', to: '18:00' } }
+  t.match(await boss.call('PUT', `${path}/patrol`, never), {
+    status: 400,
+    body: { fields: [{ field: 'schedule.days', message: /expected a list of 1 to 7 entries/ }] },
+  })
   t.match(await boss.call('PUT', `${path}/patrol`, wish), {
     ...{
       status: 200,

@@ -104,6 +104,8 @@ export interface Camera {
   /** Null: nobody has looked. */
   outputsProbedAt: number | null
   outputsNotes: string | null
+  /** Its loudspeaker. */
+  talkback: { supported: boolean; probedAt: number | null; reason: string | null }
 }
 
 /** A polygon: corners in fractions of the picture. */
@@ -376,6 +378,7 @@ export const ptzApi = {
   train: (id: string) => call<unknown>(`POST ${cameraPath(id)}/ptz/train`, undefined, { answerMs: TRAIN_MS }),
   move: (id: string, speed: Speed) => call<unknown>(`POST ${cameraPath(id)}/ptz/move`, speed),
   stop: (id: string) => call<unknown>(`POST ${cameraPath(id)}/ptz/stop`),
+  savePreset: (id: string, name: string) => call<Preset>(`POST ${cameraPath(id)}/ptz/presets`, { name }),
   recall: (id: string, token: string) => call<unknown>(`POST ${cameraPath(id)}/ptz/preset`, { token }),
 }
 

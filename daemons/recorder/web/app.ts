@@ -28,6 +28,7 @@ const LicencePage = lazy(async () => (await import('./licence-page.ts')).Licence
 const MqttPage = lazy(async () => (await import('./mqtt-page.ts')).MqttPage)
 const AccountsPage = lazy(async () => (await import('./accounts-page.ts')).AccountsPage)
 const ActionsPage = lazy(async () => (await import('./actions-page.ts')).ActionsPage)
+const MessagesPage = lazy(async () => (await import('./messages-page.ts')).MessagesPage)
 const RulesPage = lazy(async () => (await import('./rules-page.ts')).RulesPage)
 const TodayPage = lazy(async () => (await import('#kit/web/today-page.ts')).TodayPage)
 const JournalPage = lazy(async () => (await import('#kit/web/journal-page.ts')).JournalPage)
@@ -84,6 +85,14 @@ const PAGES: readonly Page[] = [
     isForAdmins: true,
     below: 'wall',
     draw: (what, which) => html`<${RulesPage} what=${what} which=${which} />`,
+  },
+  {
+    word: 'messages',
+    label: texts.messages,
+    key: 'v',
+    icon: 'sound',
+    below: 'wall',
+    draw: (what) => html`<${MessagesPage} what=${what} />`,
   },
   {
     word: 'playback',

@@ -30,6 +30,8 @@ import * as texts from './texts.ts'
 const CameraClockPage = lazy(async () => (await import('./camera-clock-page.ts')).CameraClockPage)
 const OutputsPanel = lazy(async () => (await import('./outputs-panel.ts')).OutputsPanel)
 const PtzPad = lazy(async () => (await import('./ptz-pad.ts')).PtzPad)
+const TalkPanel = lazy(async () => (await import('./talk-panel.ts')).TalkPanel)
+const TurningPage = lazy(async () => (await import('./turning-page.ts')).TurningPage)
 const MasksPage = lazy(async () => (await import('./masks-page.ts')).MasksPage)
 
 const LOOK_MS = 2000
@@ -44,7 +46,7 @@ const RECENT_MS = 110_000
 
 adoptStyle('.live-foot{display:flex;flex-wrap:wrap;align-items:center;gap:var(--s2);justify-content:space-between}')
 
-/** The page. @param what `masks`, `clock`, or nothing */
+/** The page. @param what `masks`, `clock`, `turning`, or nothing */
 export function CameraPage({ id, what }: { id: string; what?: string | undefined }): VNode {
   const camera = cameras.value?.find((each) => each.id === id)
   if (cameras.value === null)
@@ -53,6 +55,7 @@ export function CameraPage({ id, what }: { id: string; what?: string | undefined
     return html`<h1 class="sr">Camera</h1><section class="panel">${say('off', texts.noSuchCamera, texts.itWasRemoved, html`<a class="btn" href=${linkTo('cameras')}>All cameras</a>`)}</section>`
   if (what === 'clock' && isAdmin.value) return html`<${CameraClockPage} camera=${camera} />`
   if (what === 'masks' && isAdmin.value) return html`<${MasksPage} camera=${camera} />`
+  if (what === 'turning' && camera.onvif) return html`<${TurningPage} camera=${camera} />`
   return html`<${Known} camera=${camera} />`
 }
 
@@ -81,7 +84,7 @@ function Known({ camera }: { camera: Camera }): VNode {
     <div class="cols"><section class="panel" aria-label="Picture"><${Now} camera=${camera} newest=${footage?.ranges.at(-1)} when=${when} isHeard=${isHeard} setHeard=${setHeard} /></section>
       ${camera.onvif && mayOperate.value ? html`<${PtzPad} camera=${camera} />` : null}
       <section class="panel" aria-label="Facts"><header><h2>Facts</h2></header>${factTable(factsOf(camera, footage, counts, when))}</section></div>
-    ${camera.onvif ? html`<${OutputsPanel} camera=${camera} />` : null}`
+    ${camera.onvif ? html`<${OutputsPanel} camera=${camera} />` : null}<${TalkPanel} camera=${camera} />`
 }
 
 interface NowFacts extends NewestFacts {

@@ -1,14 +1,14 @@
 /** What a plan itself is: its name and image, of a new one too, and its end. */
 import type { VNode } from 'preact'
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { sentenceOf } from '#kit/web/call.ts'
-import { isLost } from '#kit/web/contact.ts'
 import { Confirm } from '#kit/web/dialog.ts'
 import { input, refusal, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { bytesText } from '#kit/web/numbers.ts'
-import { Act, lamp, toast } from '#kit/web/parts.ts'
+import { Act, toast } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
+import { FileField } from './file-field.ts'
 import { planApi, type SitePlan, type SitePlans } from './plan-api.ts'
 import * as texts from './texts.ts'
 
@@ -18,39 +18,17 @@ interface UploadFacts {
   again: () => Promise<void>
 }
 
-/** A button that asks for a file. Its faults are said below it. */
-function ImageField({
-  act,
-  limits,
-  take,
-}: {
+interface ImageFacts {
   act: string
   limits: SitePlans['limits']
   take: (file: File) => Promise<void>
-}): VNode {
-  const field = useRef<HTMLInputElement>(null)
-  const [isSending, setSending] = useState(false)
-  const [refused, setRefused] = useState<string | null>(null)
-  async function picked(event: Event): Promise<void> {
-    const element = event.target as HTMLInputElement
-    const file = element.files?.[0]
-    element.value = ''
-    if (!file) return
-    if (file.size > limits.bytes) return setRefused(texts.imageTooLong(bytesText(file.size), bytesText(limits.bytes)))
-    setRefused(null)
-    setSending(true)
-    try {
-      await take(file)
-    } catch (thrown) {
-      setRefused(sentenceOf(thrown))
-    }
-    setSending(false)
-  }
+}
+
+function ImageField({ act, limits, take }: ImageFacts): VNode {
+  const trouble = ({ size }: File) =>
+    size > limits.bytes ? texts.imageTooLong(bytesText(size), bytesText(limits.bytes)) : null
   const hint = texts.planImageHint(bytesText(limits.bytes), limits.pixels)
-  return html`<div class="field" data-s=${refused ? 'fault' : undefined}><span class="label">${texts.planImage}</span>
-    <button class="btn" type="button" disabled=${isSending || isLost.value} onClick=${() => field.current?.click()}>${isSending ? texts.sending : act}</button>
-    <input ref=${field} class="sr" type="file" tabindex="-1" aria-label=${texts.planImage} accept="image/png,image/jpeg" onChange=${picked} />
-    ${refused ? html`<p class="err" role="alert">${lamp('fault')}<span>${refused}</span></p>` : html`<p>${hint}</p>`}</div>`
+  return html`<${FileField} label=${texts.planImage} act=${act} hint=${hint} accept="image/png,image/jpeg" trouble=${trouble} take=${take} />`
 }
 
 /** Adds a plan. */

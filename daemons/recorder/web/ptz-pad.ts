@@ -2,10 +2,13 @@
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { sentenceOf, useLook } from '#kit/web/call.ts'
+import { input, refusal, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { Act, lamp, toast } from '#kit/web/parts.ts'
+import { linkTo } from '#kit/web/route.ts'
 import { adoptStyle } from '#kit/web/style.ts'
 import { type Camera, type Preset, ptzApi, type Speed, type Turning } from './api.ts'
+import { isAdmin } from './state.ts'
 import * as texts from './texts.ts'
 
 const LOOK_MS = 5000
@@ -15,7 +18,7 @@ const AGAIN_MS = 300
 adoptStyle(
   '.ptz{display:grid;gap:var(--s3);padding:var(--s3)}.ptz .pad{display:grid;grid-template-columns:repeat(4,minmax(3.5rem,1fr));gap:var(--s2);max-width:26rem}' +
     '.ptz .pad .btn{min-height:3.5rem;touch-action:none;user-select:none;-webkit-user-select:none;-webkit-touch-callout:none}' +
-    '.ptz .presets{display:flex;flex-wrap:wrap;gap:var(--s2)}',
+    '.ptz .presets{display:flex;flex-wrap:wrap;gap:var(--s2)}.new-preset{display:flex;flex-wrap:wrap;gap:var(--s2);align-items:start}.new-preset .field{flex:1 1 10rem}.new-preset .btn{margin-top:1.45rem}',
 )
 
 /** How fast it turns, so that a tap is a small step. */
@@ -53,10 +56,11 @@ export function PtzPad({ camera: { id, name } }: { camera: Camera }): VNode | nu
       setRefused(sentenceOf(thrown))
     }
   }
-  return html`<section class="panel" aria-label=${texts.turn}><header><h2>${texts.turn}</h2></header><div class="ptz">
+  return html`<section class="panel" aria-label=${texts.turn}><header><h2 class="grow">${texts.turn}</h2><div class="acts"><a class="btn" href=${linkTo('camera', id, 'turning')}>${texts.patrolAndTracking}</a></div></header><div class="ptz">
     ${turning.continuous ? html`<${Pad} id=${id} hasZoom=${turning.zoom} onRefused=${setRefused} />` : null}
     ${refused === null ? null : html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${refused}</span></p>`}
     ${presetsOf(presets, (preset) => void recall(preset))}
+    ${isAdmin.value && turning.mostPresets > 0 ? html`<${NewPreset} id=${id} />` : null}
   </div></section>`
 }
 
@@ -65,6 +69,21 @@ function presetsOf(presets: readonly Preset[], recall: (preset: Preset) => void)
   return html`<div class="presets" role="group" aria-label=${texts.presets}>${presets.map(
     (preset) => html`<${Act} key=${preset.token} run=${() => recall(preset)}>${preset.name}</${Act}>`,
   )}</div>`
+}
+
+/** Saves where the camera looks now. */
+function NewPreset({ id }: { id: string }): VNode {
+  const form = useForm({ name: '' })
+  function submit(event: Event): void {
+    event.preventDefault()
+    void form.submit(async () => {
+      const { name } = await ptzApi.savePreset(id, String(form.values.value.name).trim())
+      form.settle({ name: '' })
+      toast(texts.presetIsSaved(name))
+    })
+  }
+  return html`<form class="new-preset" onSubmit=${submit} novalidate>${input({ form, name: 'name', label: texts.newPreset, hint: texts.newPresetHint })}
+    <${Act} type="submit" waits=${form.isBusy.value}>${texts.savePreset}</${Act}>${refusal(form)}</form>`
 }
 
 interface PadFacts {

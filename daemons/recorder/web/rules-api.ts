@@ -38,6 +38,16 @@ export interface Action {
   armed?: boolean
   ruleIds?: string[]
   minutes?: number
+  userIds?: string[]
+  channels?: string[]
+  preset?: string
+  /** Null: it stays there. */
+  returnPreset?: string | null
+  returnAfterSeconds?: number
+  /** Null: as it is. */
+  zoom?: number | null
+  messageId?: string
+  repeat?: number
 }
 
 export interface Trigger {
@@ -46,6 +56,9 @@ export interface Trigger {
   count?: number
   kinds?: string[]
   codes?: string[]
+  direction?: string
+  minutes?: number
+  sensitivity?: string
 }
 
 export interface Schedule {
@@ -59,6 +72,7 @@ export interface RuleBody {
   name: string
   trigger: Trigger
   cameraIds: string[]
+  labels: string[]
   groups: string[]
   schedule: Schedule | null
   cooldownSeconds: number | string
@@ -68,7 +82,6 @@ export interface RuleBody {
 /** One of GET /api/action-rules. */
 export interface Rule extends RuleBody {
   id: string
-  labels: string[]
   armed: boolean
   temporary_until: number | null
   activeNow: boolean

@@ -735,6 +735,136 @@ export const presets = 'Presets'
 export const noPresets = 'This camera keeps no presets.'
 export const turnedTo = (camera: string, preset: string) => `${camera} turns to ${preset}.`
 
+export const patrolAndTracking = 'Patrol and tracking'
+export const newPreset = 'Save this view'
+export const newPresetHint = 'As a preset of the camera, by this name.'
+export const savePreset = 'Save preset'
+export const presetIsSaved = (name: string) => `${name} is saved in the camera.`
+
+// Patrols and auto tracking (turning-page.ts, turning-forms.ts)
+
+export const turningOf = (name: string) => `${name}: patrol and tracking`
+export const toCamera = (name: string) => `Back to ${name}`
+export const operatorsTurn = 'Operators turn cameras'
+export const askAdministrator = 'Ask an administrator for that role.'
+export const patrol = 'Patrol'
+export const askingPatrol = 'Asking for the patrol'
+export const patrolNotRead = 'The patrol could not be read'
+export const noPatrol = 'No patrol'
+export const whatPatrolsAre =
+  'The camera goes from preset to preset by itself, and stands back while somebody turns it.'
+export const patrolNeedsPresets = 'This camera keeps no presets yet. Save some on its page.'
+export const isAtStep = (preset: string, step: number, all: number) => `At ${preset}, step ${step} of ${all}.`
+export const stepSentence = (preset: string, seconds: number) => `${preset}, for ${seconds} s`
+export const patrolBegins = 'It begins.'
+export const patrolPaused = (time: string) => `Paused until ${time}: somebody turned the camera.`
+export const patrolHeld = 'Held until somebody has it go on.'
+export const patrolOff = 'Switched off.'
+export const goOn = 'Go on'
+export const holdPatrol = 'Hold'
+export const patrolGoesOn = 'The patrol goes on.'
+export const patrolIsHeld = 'The patrol is held.'
+export const setPatrol = 'Set the patrol'
+export const addStep = 'Add step'
+export const nthStep = (at: number) => `${at}. preset`
+export const stayFor = 'For'
+export const dropStep = (at: number) => `Leave out step ${at}`
+export const resumeAfter = 'Goes on after'
+export const resumeHint = 'So long after somebody has turned the camera.'
+export const switchedOn = 'Switched on'
+export const savePatrol = 'Save patrol'
+export const patrolIsSaved = 'The patrol is saved.'
+export const removePatrol = 'Remove patrol'
+export const removingPatrolMeans = 'The camera stays where it is. To let it rest, switch it off.'
+export const patrolIsRemoved = 'The patrol is removed.'
+export const notNow = 'Not now'
+export const tracking = 'Auto tracking'
+export const askingTracking = 'Asking the camera whether it can follow'
+export const trackingNotRead = 'Auto tracking could not be read'
+export const noTracking = 'No auto tracking'
+export const whatTrackingIs = 'The camera follows whom a detector sees in its picture.'
+export const isWatching = (what: string) => `Watching for ${what}.`
+export const isFollowing = (label: string, since: string, moves: string) =>
+  `Following since ${since}: ${label}, ${moves}.`
+export const trackingPaused = (time: string) => `Paused until ${time}.`
+export const trackingOff = 'Switched off.'
+export const lastFollow = (label: string, time: string, why: string) =>
+  `The last one, ${label}, ended at ${time}: ${why}.`
+export const followEnds = {
+  lost: 'it was no longer seen',
+  time: 'it had been followed as long as is allowed',
+  operator: 'a person turned the camera',
+  rule: 'a rule turned the camera',
+  moved: 'somebody else turned the camera',
+  stopped: 'it was stopped',
+  failed: 'the camera did not do as it was told',
+} as const
+export const stopFollowing = 'Stop following'
+export const followIsStopped = 'The camera stays where it is.'
+export const cannotFollow = 'It cannot follow now'
+export const train = 'Train'
+export const trainQuestion = 'Train this camera?'
+export const trainingMeans =
+  'It turns a little and zooms for some minutes, compares its pictures, and comes back. Do it by day, with something to see in the picture.'
+export const isTrained = 'The camera is trained.'
+export const setTracking = 'Set auto tracking'
+export const whomToFollow = 'Whom it follows'
+export const longestFollow = 'For at most'
+export const saveTracking = 'Save tracking'
+export const trackingIsSaved = 'Auto tracking is saved.'
+export const removeTracking = 'Remove tracking'
+export const removingTrackingMeans = 'The camera stays where it is. To let it rest, switch it off.'
+export const trackingIsRemoved = 'Auto tracking is removed.'
+
+// Messages that cameras say (messages-page.ts, talk-panel.ts)
+
+export const messages = 'Messages'
+export const askingMessages = 'Asking for the messages'
+export const messagesNotRead = 'The messages could not be read'
+export const noMessages = 'No messages yet'
+export const whatMessagesAre =
+  'A message is what a camera says through its loudspeaker: a WAV file, or a text that is read aloud.'
+export const askForMessages = 'Administrators make them.'
+export const makeMessageFirst = 'Make one on the page Messages.'
+export const fromFile = 'From a file'
+export const fromText = 'From a text'
+export const messageName = 'Name of the message'
+export const soundFile = 'Sound'
+export const chooseFile = 'Choose a WAV file'
+export const soundHint = 'WAV, as phones and sound programs record it.'
+export const fileFirst = 'Choose a WAV file first.'
+export const addMessage = 'Add message'
+export const whatIsSaid = 'What is said'
+export const saidExample = 'This area is watched. Leave it now.'
+export const voice = 'Voice'
+export const voiceOptions = ['en', 'en-us', 'de', 'fr', 'es', 'it', 'nl', 'pl', 'pt', 'sv']
+export const voiceHint = 'The language as espeak-ng names it: en, de, fr. en+f3 is a woman.'
+export const readingAloud = 'Reading aloud'
+export const messageIsAdded = (name: string) => `${name} is added.`
+export const messageIs = (seconds: string, text: string | null) =>
+  text === null ? `${seconds} s` : `${seconds} s: ${text}`
+export const listenTo = (name: string) => `Listen to ${name}`
+export const deleteMessage = 'Delete'
+export const deleteNamed = (name: string) => `Delete ${name}`
+export const deleteMessageQuestion = (name: string) => `Delete ${name}?`
+export const deletingMeans = 'Rules that say it will fail, and say so.'
+export const keepMessage = 'Keep message'
+export const messageIsDeleted = (name: string) => `${name} is deleted.`
+export const speak = 'Speak'
+export const speakNow = 'Speak now'
+export const stopSpeaking = 'Stop'
+export const cameraSpeaks = (name: string, seconds: number) => `${name} speaks for ${seconds} s.`
+export const cameraIsQuiet = (name: string) => `${name} says no more.`
+export const cameraWasQuiet = (name: string) => `${name} was saying nothing.`
+export const askForLoudspeaker = 'Ask for its loudspeaker'
+export const askAgain = 'Ask again'
+export const loudspeakerAsked = (name: string) => `${name} was asked.`
+export const loudspeakerUnknown = 'Nobody has asked yet'
+export const noLoudspeaker = 'No loudspeaker'
+export const whatTalkIs = 'Cameras with a loudspeaker say messages that are saved here.'
+export const mayNotSpeak = 'You may not speak through cameras'
+export const talkPermission = 'It wants the permission talk: see Accounts.'
+
 // The licence (licence-page.ts)
 
 export const licence = 'Licence'
@@ -825,7 +955,7 @@ export const discoveryPrefix = 'Home Assistant discovery'
 export const discoveryPrefixHint =
   'Where Home Assistant listens: homeassistant, unless it was changed there. Empty: it is not told.'
 export const mqttIsSaved = 'Saved.'
-// Rules, buttons and alerts (rules-page.ts, rule-form.ts, actions-page.ts)
+// Rules, buttons and alerts (rules-page.ts, rule-panel.ts, rule-form.ts, rule-actions.ts, actions-page.ts)
 
 export const buttonsAndAlerts = 'Buttons and alerts'
 export const buttons = 'Buttons'
@@ -857,7 +987,10 @@ export const actionOptions = [
   ['webhook', 'Tell a webhook'],
   ['output', 'Switch an output'],
   ['preserve', 'Keep the footage'],
-  ['arm', 'Arm or disarm a rule'],
+  ['arm', 'Arm or disarm rules'],
+  ['ptz_preset', 'Turn a camera to a preset'],
+  ['ptz_aim', 'Turn a camera to where it happens'],
+  ['talk_message', 'Speak through a camera'],
 ] as const
 export const triggerOptions = [
   ['button', 'Somebody presses its button'],
@@ -866,6 +999,7 @@ export const triggerOptions = [
   ['departure', 'Something that was seen is gone'],
   ['occupancy', 'So many are there for a while'],
   ['absence', 'Nothing was there for a while'],
+  ['unusual', 'More or fewer are seen than usual'],
   ['fault', 'Something is wrong with the recorder'],
 ] as const
 export const triggerSentences: Readonly<Record<string, (what: string) => string>> = {
@@ -876,9 +1010,9 @@ export const triggerSentences: Readonly<Record<string, (what: string) => string>
   occupancy: (what) => `${what} is there for a while`,
   absence: (what) => `${what} was not there for a while`,
   fault: () => 'something is wrong with the recorder',
+  unusual: (what) => `${what} is seen more or less often than usual`,
 }
 export const kindOptions = [
-  ['', 'Anything'],
   ['motion', 'Motion'],
   ['line', 'A crossed line'],
   ['intrusion', 'Something in an area'],
@@ -907,7 +1041,7 @@ export const thenHead = '… then'
 export const happens = 'Happens'
 export const thingsThere = 'How many are there'
 export const forSoLong = 'For'
-export const whatItClaims = 'What it claims'
+export const whatItClaims = 'What it claims; none is anything'
 export const claimHint = 'Of cameras whose own events are listened to: see their pages.'
 export const ofWhat = 'Of what; none is anything'
 export const atEveryCamera = 'At every camera'
@@ -923,7 +1057,6 @@ export const nthAction = (at: number) => `${at}. action`
 export const addAction = 'Add action'
 export const drop = 'Leave out'
 export const dropAction = (at: number) => `Leave out action ${at}`
-export const notEditedHere = 'It stays as it is.'
 export const webhookAddress = 'Address'
 export const webhookSecret = 'Secret'
 export const secretHint = 'Signs what is sent. It is not shown again.'
@@ -944,9 +1077,60 @@ export const armOptions = [
   ['yes', 'Arm'],
   ['no', 'Disarm'],
 ] as const
-export const whichRule = 'Rule'
+export const whichRules = 'Rules'
+export const noRuleYet = 'There is no other rule yet.'
+export const chooseRules = 'Tick the rules that it arms or disarms.'
 export const zeroMinutes = '0: until somebody changes it.'
-export const notifyHint = 'Whoever may see it, and has a page of this recorder open.'
+export const whoIsTold = 'Who; none is everybody who may see it'
+export const notifyHint = 'They are told on the pages of this recorder that they have open.'
+export const chooseOutput = 'Choose an output.'
+export const chooseTheCamera = 'Choose a camera.'
+export const chooseCameras = 'Tick at least one camera, or take every one.'
+export const choosePreset = 'Choose a preset.'
+export const chooseMessage = 'Choose a message.'
+export const chooseDay = 'Tick at least one day.'
+export const whichCamera = 'Camera'
+export const noneTurns = 'No camera is spoken to over ONVIF, so none can be turned. Add it over ONVIF.'
+export const noneSpeaks = 'No camera is known to have a loudspeaker. Ask it on its page.'
+export const aimHint = 'It looks at the place on the plan where it was seen: calibrate it there first.'
+export const whichPreset = 'Preset'
+export const askingPresets = 'Asking the camera for its presets.'
+export const noPresetsYet = 'This camera keeps no presets. Save one on its page.'
+export const presetNamed = (token: string) => `Preset ${token}`
+export const thenGoes = 'Afterwards'
+export const staysThere = 'Stays there'
+export const after = 'After'
+export const zoomOfAim = 'Zoom'
+export const zoomHint = '0 is all wide, 1 all near; left empty, it stays as it is.'
+export const whichMessage = 'Message'
+export const noMessagesForRule = 'There are no messages yet. Make one on the page Messages.'
+export const howOften = 'How often'
+export const repeatOptions = [
+  ['1', 'Once'],
+  ['2', 'Twice'],
+  ['3', 'Three times'],
+] as const
+export const orWords = 'Or by these words'
+export const wordsHint = 'As a detector names them, with commas between: car, truck.'
+export const whichFaults = 'Which ones; empty is any'
+export const faultsHint = 'Codes of the ledger, with commas between: camera_lost, disk_lost.'
+export const thanUsual = 'How many'
+export const directionOptions = [
+  ['either', 'More or fewer'],
+  ['more', 'More'],
+  ['fewer', 'Fewer'],
+] as const
+export const usualHint =
+  'What is usual at this time of the week is learned from what was seen in the last five weeks, one week at least.'
+export const withinSoLong = 'Within'
+export const minuteOptions = (now: string) =>
+  [...new Set(['15', '30', '60', '120', '240', now])].map((minutes) => [minutes, `${minutes} minutes`] as const)
+export const howReadily = 'How readily'
+export const sensitivityOptions = [
+  ['low', 'Only what stands out far'],
+  ['medium', 'Usual'],
+  ['high', 'Readily'],
+] as const
 export const ruleIsSaved = (name: string) => `${name} is saved.`
 export const ruleIsRemoved = (name: string) => `${name} is removed.`
 export const removeRule = 'Remove rule'

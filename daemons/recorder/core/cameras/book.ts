@@ -47,13 +47,15 @@ export interface FoundOutputs {
 }
 
 export const outputKinds = ['relay', 'light', 'siren'] as const
+/** How it is switched. */
+export const outputDrivers = ['onvif', 'dahua'] as const
 
 /** One that a camera can switch. */
 export interface CameraOutput {
   readonly id: string
   readonly kind: (typeof outputKinds)[number]
   readonly name: string
-  readonly driver: 'onvif'
+  readonly driver: (typeof outputDrivers)[number]
 }
 
 /** Whether a camera can be spoken through, as it said itself. */

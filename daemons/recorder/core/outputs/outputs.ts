@@ -228,7 +228,9 @@ export class Outputs {
 }
 
 /** Faults of a camera that has answered, and so has not switched. */
-const ANSWERED: ReadonlySet<string> = new Set(['onvif_failed', 'onvif_unsupported', 'camera_refused', 'no_onvif'])
+const ANSWERED: ReadonlySet<string> = new Set([
+  ...['onvif_failed', 'onvif_unsupported', 'output_refused', 'camera_refused', 'no_onvif'],
+])
 
 function keyOf({ camera, output }: Pick<OutputState, 'camera' | 'output'>): string {
   return `${camera} ${output}`

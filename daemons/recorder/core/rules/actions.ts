@@ -1,10 +1,10 @@
 /** Doing what rules say: each kind of action, what it needs of the world, and what came of it. */
-import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { CameraRecord } from '../cameras/book.ts'
 import type { Outputs } from '../outputs/outputs.ts'
 import type { PreservedStretch } from '../storage/storage-book.ts'
+import type { Returns } from './returns.ts'
 import type { Action, Region, Rule } from './rule.ts'
 import type { RuleBook } from './rule-book.ts'
 import type { Occurrence } from './triggers.ts'
@@ -48,13 +48,13 @@ export interface WebhookPoster {
 }
 
 export interface ActionParts {
-  clock: Clock
   cameraOf(id: string): CameraRecord | undefined
   nameOf(id: string): string
   outputs: Pick<Outputs, 'switch'>
   webhooks: WebhookPoster
   moves: Moves
   talker: Talker
+  returns: Pick<Returns, 'plan'>
   preserve(wish: Omit<PreservedStretch, 'id'>): Promise<unknown>
   book(): RuleBook
 }
@@ -63,8 +63,6 @@ export interface ActionParts {
 export type Actor = (rule: Rule, action: Action, occurrence: Occurrence) => Promise<string>
 
 export function createActor(parts: ActionParts): Actor {
-  const goBack = createReturns(parts)
-
   return async (rule, action, occurrence) => {
     const by = { performedBy: occurrence.by, rule: rule.name }
     switch (action.type) {
@@ -80,11 +78,11 @@ export function createActor(parts: ActionParts): Actor {
       }
       case 'ptz_preset':
         await parts.moves.recall(action.cameraId, action.preset, by)
-        goBack(action, rule)
+        parts.returns.plan(action, rule.name)
         return 'Moved to its preset.'
       case 'ptz_aim':
         await parts.moves.aim(action.cameraId, aimOf(occurrence, action.zoom), by)
-        goBack(action, rule)
+        parts.returns.plan(action, rule.name)
         return 'Looks at it.'
       case 'talk_message': {
         const { cameraId, messageId: message, repeat } = action
@@ -146,28 +144,5 @@ function bodyOf({ id, name }: Rule, occurrence: Occurrence, { nameOf }: ActionPa
     ...(by !== null && { pressedBy: by }),
     ...(region && { region }),
     ...facts,
-  }
-}
-
-/** Has cameras go back after a while; who is moved by a rule again goes back after that. */
-function createReturns({ clock, moves }: ActionParts) {
-  const returning = new Map<string, Timer>()
-
-  async function goBack(camera: string, preset: string, rule: string): Promise<void> {
-    returning.delete(camera)
-    try {
-      await moves.recall(camera, preset, { performedBy: null, rule, operation: 'ptz_return' })
-    } catch (error) {
-      // What the camera refuses is written down with the move, and nobody waits for it.
-      if (!(error instanceof Fault)) throw error
-    }
-  }
-
-  return ({ cameraId, returnAfterSeconds, returnPreset }: Extract<Action, { returnPreset: unknown }>, rule: Rule) => {
-    returning.get(cameraId)?.cancel()
-    returning.delete(cameraId)
-    if (returnPreset === null) return
-    const timer = clock.after(returnAfterSeconds * 1000, () => void goBack(cameraId, returnPreset, rule.name))
-    returning.set(cameraId, timer)
   }
 }

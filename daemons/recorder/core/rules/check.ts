@@ -16,6 +16,8 @@ interface CheckParts {
 /** @throws Fault `bad_rule`, `bad_target`; the sentence says which of its actions, and why */
 export function checkRule(parts: CheckParts, rule: Rule, all: readonly Rule[]): void {
   for (const id of rule.cameraIds) if (!parts.cameraOf(id)) refuse(`There is no camera ${id}.`)
+  if (rule.trigger.type === 'unusual' && rule.labels.length > 0)
+    refuse('What is usual is counted by groups. Leave labels empty, and name groups.')
   for (const [at, action] of rule.actions.entries()) {
     const trouble = troubleOf(parts, action, rule, all)
     if (trouble !== null) refuse(`Action ${at + 1} (${action.type}): ${trouble}`)

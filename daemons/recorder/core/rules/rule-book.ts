@@ -98,12 +98,27 @@ export function createRuleBook(parts: RuleBookParts): RuleBook {
   }
 }
 
-/** The n-th webhook of a wish goes by the n-th one that there was. @source interface document 3, A, Action rule */
+/**
+ * The n-th webhook of a wish goes by the n-th one that there was.
+ * @source interface document 3, A, Action rule
+ * @throws Fault `bad_rule` where a secret would go on to another host, which could then sign as if it were the first
+ */
 function withSecrets(wishes: readonly ActionWish[], before: readonly Action[]): Action[] {
-  const kept = before.flatMap((action) => (action.type === 'webhook' ? [action.secret] : []))
-  return wishes.map((wish) => {
+  const kept = before.flatMap((action) => (action.type === 'webhook' ? [action] : []))
+  return wishes.map((wish, at) => {
     if (wish.type !== 'webhook') return wish
-    const own = kept.shift() ?? null
-    return { type: 'webhook', url: wish.url, secret: wish.secret === undefined ? own : wish.secret }
+    const own = kept.shift()
+    const { secret = own?.secret ?? null, url } = wish
+    const isKept = wish.secret === undefined && secret !== null
+    if (isKept && own && hostOf(own.url) !== hostOf(url))
+      throw new Fault(
+        'bad_rule',
+        `Action ${at + 1} (webhook): the saved secret is of ${hostOf(own.url)}, and is not used for another host. Type its secret anew, or say that there is none.`,
+      )
+    return { type: 'webhook', url, secret }
   })
+}
+
+function hostOf(url: string): string {
+  return URL.parse(url)?.hostname ?? ''
 }

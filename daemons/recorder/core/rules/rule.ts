@@ -5,9 +5,15 @@ import type { Schedule } from '../schedule.ts'
 
 export const triggerTypes = [
   ...(['detection', 'departure', 'occupancy', 'absence'] as const),
-  ...(['button', 'fault', 'camera_event'] as const),
+  ...(['button', 'fault', 'camera_event', 'unusual'] as const),
 ] as const
 export type TriggerType = (typeof triggerTypes)[number]
+
+/** How readily something is called unusual. */
+export const sensitivities = ['low', 'medium', 'high'] as const
+export type Sensitivity = (typeof sensitivities)[number]
+
+export const directions = ['more', 'fewer', 'either'] as const
 
 /** What a rule waits for. */
 export type Trigger =
@@ -20,6 +26,14 @@ export type Trigger =
   | { readonly type: 'fault'; readonly codes: readonly string[] }
   /** A camera claims it: these kinds, or each where none is named. */
   | { readonly type: 'camera_event'; readonly kinds: readonly CameraEventKind[] }
+  /** More or fewer things that fit begin to be seen than is usual at this time of the week. */
+  | {
+      readonly type: 'unusual'
+      readonly direction: (typeof directions)[number]
+      /** Counted over so long: quarters of an hour. */
+      readonly minutes: number
+      readonly sensitivity: Sensitivity
+    }
 
 export const groups = ['person', 'vehicle', 'animal', 'other'] as const
 export type Group = (typeof groups)[number]

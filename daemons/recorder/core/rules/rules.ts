@@ -2,9 +2,11 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { isWithin } from '../schedule.ts'
+import type { DensityWish, Slice } from '../sight/events.ts'
 import type { Actor } from './actions.ts'
 import { targetOf } from './actions.ts'
 import type { Lanes } from './lanes.ts'
+import { Normal } from './normal.ts'
 import { type Action, isArmed, type Rule } from './rule.ts'
 import type { RuleBook } from './rule-book.ts'
 import { createPresence, type DetectedEvent, fitsThing, isAbout, type Occurrence, occurrenceOf } from './triggers.ts'
@@ -59,6 +61,8 @@ interface RulesParts {
   /** IANA name of the recorder's zone. */
   zone(): string
   cameras(): readonly string[]
+  /** How much began to be seen at a camera, slice by slice. */
+  history(wish: DensityWish): Promise<Slice[]>
   newId(): string
   /** Keeps it: once when it begins, and once more when all its actions are over. */
   keep(alert: Alert): void
@@ -84,6 +88,7 @@ export function createRules(parts: RulesParts): Rules {
   /** Monotonic instants of the last time, by rule and camera. */
   const ranMs = new Map<string, number>()
   const presence = createPresence({ clock, rules: book.list, cameras: parts.cameras, onOccurrence: fire })
+  const normal = new Normal({ ...parts, rules: book.list, onOccurrence: fire })
 
   function isActive(rule: Rule): boolean {
     const nowAt = clock.epochMs()
@@ -114,7 +119,8 @@ export function createRules(parts: RulesParts): Rules {
     happened,
     detected(event, phase) {
       happened(occurrenceOf(event, phase, clock.epochMs()), (rule) => fitsThing(rule, event))
-      presence.happened(event, phase)
+      const before = presence.happened(event, phase)
+      if (phase === 'begin') normal.happened(event, before)
     },
     press(id, by) {
       const rule = book.require(id)
@@ -129,8 +135,12 @@ export function createRules(parts: RulesParts): Rules {
       const ids = new Set(book.list().map((rule) => rule.id))
       for (const key of ranMs.keys()) if (!ids.has(key.split(' ')[0] ?? '')) ranMs.delete(key)
       presence.changed()
+      normal.changed()
     },
-    stop: () => presence.stop(),
+    stop() {
+      presence.stop()
+      normal.stop()
+    },
   }
 }
 

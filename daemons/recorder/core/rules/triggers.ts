@@ -67,7 +67,8 @@ interface PresenceParts {
 const MOST_PRESENT = 256
 
 export interface Presence {
-  happened(event: DetectedEvent, phase: 'begin' | 'end'): void
+  /** @returns what the same was taken for until now; undefined: it was not there */
+  happened(event: DetectedEvent, phase: 'begin' | 'end'): DetectedEvent | undefined
   /** Rules or cameras are others now. */
   changed(): void
   stop(): void
@@ -119,11 +120,13 @@ export function createPresence({ cameras, clock, onOccurrence, rules }: Presence
     happened(event, phase) {
       const { cameraId, id } = event
       const there = present.get(cameraId) ?? new Map<string, DetectedEvent>()
+      const before = there.get(id)
       if (phase === 'end') there.delete(id)
       else if (there.size < MOST_PRESENT) there.set(id, event)
       if (there.size > 0) present.set(cameraId, there)
       else present.delete(cameraId)
       lookAt(cameraId)
+      return before
     },
     changed() {
       const all = cameras()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isWithin } from '../../core/schedule.ts'
+import { isWithin, sameTimeBefore } from '../../core/schedule.ts'
 
 t.test(
   'A.patrol a schedule is of the zone of the recorder, and over midnight of the day on which it begins',
@@ -34,3 +34,19 @@ t.test('a schedule counts in its zone, over midnight, and over the change of the
     '03:30 in summer',
   )
 })
+
+t.test(
+  'the same time on a day before is the same on the clock on the wall, whether the clocks were changed or not',
+  async (t) => {
+    const before = (at: string, days: number, zone: string) =>
+      new Date(sameTimeBefore(Date.parse(at), days, zone)).toISOString().slice(0, 16)
+    t.equal(before('2026-11-28T08:15Z', 7, 'UTC'), '2026-11-21T08:15')
+    t.equal(before('2026-11-28T08:15Z', 35, 'Europe/Berlin'), '2026-10-24T07:15', 'the summer time ended on 25 October')
+    t.equal(before('2026-10-24T22:30Z', 1, 'Europe/Berlin'), '2026-10-23T22:30')
+    t.equal(
+      before('2026-10-25T23:30Z', 1, 'Europe/Berlin'),
+      '2026-10-24T22:30',
+      'half past midnight, with one at midnight',
+    )
+  },
+)

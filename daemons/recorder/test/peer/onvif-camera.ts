@@ -67,6 +67,8 @@ export interface PeerTraits {
   /** Its relays, whether it refuses to switch them. */
   relays: PeerRelay[]
   refusesRelays: boolean
+  /** Its own HTTP interface, as Dahua has it: what is on, by its word; undefined: it has none. */
+  dahua: { realm: string; on: Record<string, boolean>; answers?: string } | undefined
 }
 
 export interface PeerRelay {
@@ -96,7 +98,7 @@ const usual: Omit<PeerTraits, 'host'> = {
   ...{ instead: {}, name: 'Yard camera', answerProbe: undefined, rtspPort: undefined },
   ...{ timeZone: 'UTC0', localMinutes: 0, dateTimeType: 'Manual', isClockStuck: false },
   ...{ ntp: { isFromDhcp: true, servers: [] }, isNtpStuck: false, ntpPort: undefined },
-  ...{ relays: [], refusesRelays: false, ptz: undefined },
+  ...{ relays: [], refusesRelays: false, ptz: undefined, dahua: undefined },
 }
 
 const GROUP = '239.255.255.250'
@@ -117,6 +119,7 @@ export async function startOnvifPeer(t: Owner, wish: Partial<PeerTraits> & { hos
   if (traits.isFound) await listenForProbes(t, peer)
 
   async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    if (incoming.url?.startsWith('/cgi-bin/')) return answerWeb(peer, incoming, outgoing, digestNonce)
     const text = await bodyOf(incoming)
     const name = /<s:Body><(\w+)/.exec(text)?.[1] ?? ''
     peer.asked.push(name)
@@ -236,12 +239,46 @@ function isWsse(text: string, user: PeerTraits['user'], nowMs: number): boolean 
   return at('Username') === user.username && at('Password') === hash.digest('base64')
 }
 
-function isDigest(header: string, nonce: string, { password, username }: PeerTraits['user']): boolean {
+/** What it answers on an HTTP interface of its own. */
+function answerWeb(
+  { asked, refused, traits }: OnvifPeer,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  nonce: string,
+) {
+  const { dahua, user } = traits
+  const url = incoming.url ?? ''
+  asked.push(`GET ${url}`)
+  const realm = dahua?.realm ?? 'IP camera'
+  if (!isDigest(incoming.headers.authorization ?? '', nonce, user, { method: 'GET', realm })) {
+    refused.push(`GET ${url}${incoming.headers.authorization ? ' signed' : ''}`)
+    const challenge = `Digest realm="${realm}", qop="auth", nonce="${nonce}", opaque="5ccc069c"`
+    return void outgoing.writeHead(401, { 'www-authenticate': challenge }).end()
+  }
+  const [, type, io] =
+    /\?action=control&channel=1&info\[0\]\.Type=(\d)&info\[0\]\.IO=(\d)&info\[0\]\.TriggerMode=2$/.exec(url) ?? []
+  const words = Object.keys(dahua?.on ?? {})
+  if (!dahua || !url.startsWith('/cgi-bin/coaxialControlIO.cgi?')) return void outgoing.writeHead(404).end()
+  if (url.endsWith('?action=getStatus&channel=1'))
+    return void outgoing.end(words.map((word) => `status.status.${word}=${dahua.on[word] ? 'On' : 'Off'}\r\n`).join(''))
+  const word = type === '1' ? 'WhiteLight' : 'Speaker'
+  if (dahua.answers !== undefined || !words.includes(word))
+    return void outgoing.end(dahua.answers ?? 'Error\r\nBad Request!\r\n')
+  dahua.on[word] = io === '1'
+  outgoing.end('OK\r\n')
+}
+
+function isDigest(
+  header: string,
+  nonce: string,
+  { password, username }: PeerTraits['user'],
+  { method, realm }: { method: string; realm: string } = { method: 'POST', realm: 'camera' },
+): boolean {
   const said = (name: string) => new RegExp(`${name}="?([^",]*)"?`).exec(header)?.[1] ?? ''
   const md5 = (text: string) => createHash('md5').update(text).digest('hex')
-  const secret = md5(`${username}:camera:${password}`)
+  const secret = md5(`${username}:${realm}:${password}`)
   const middle = `${nonce}:${said('nc')}:${said('cnonce')}:auth`
-  return header !== '' && said('response') === md5(`${secret}:${middle}:${md5(`POST:${said('uri')}`)}`)
+  return header !== '' && said('response') === md5(`${secret}:${middle}:${md5(`${method}:${said('uri')}`)}`)
 }
 
 interface Asking {

@@ -80,6 +80,7 @@ function camera(name: string, state: Camera['health']['state'], message = ''): C
     masked: false,
     ...{ cameraEvents: false, cameraEventsStatus: null, outputs: [], outputsProbedAt: null, outputsNotes: null },
     mode: 'record',
+    talkback: { supported: false, probedAt: null, reason: null },
     transport: 'tcp',
     health,
   }

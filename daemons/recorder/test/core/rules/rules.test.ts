@@ -3,13 +3,15 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { CameraRecord } from '../../../core/cameras/book.ts'
-import { createActor } from '../../../core/rules/actions.ts'
+import { createActor, type MoveOrder } from '../../../core/rules/actions.ts'
 import { checkRule } from '../../../core/rules/check.ts'
 import { createLanes } from '../../../core/rules/lanes.ts'
+import { createReturns, type PendingReturn } from '../../../core/rules/returns.ts'
 import { type Action, type Rule, reachOf, type Trigger } from '../../../core/rules/rule.ts'
 import { createRuleBook, type RuleWish } from '../../../core/rules/rule-book.ts'
 import { type Alert, createRules } from '../../../core/rules/rules.ts'
 import type { DetectedEvent } from '../../../core/rules/triggers.ts'
+import type { DensityWish, Slice } from '../../../core/sight/events.ts'
 
 const outputs = { probedAt: 1, notes: null, list: [{ id: 'r1', kind: 'siren', name: 'Siren', driver: 'onvif' }] }
 const cameraOf = (id: string) =>
@@ -26,22 +28,25 @@ const seen = (id: string, more: Partial<DetectedEvent> = {}): DetectedEvent => (
   ...more,
 })
 
-function stage() {
+function stage(pending: PendingReturn[] = []) {
   const clock = fakeClock()
   const done: string[] = []
   const posted: { url: string; body: Record<string, unknown>; secret: string | null }[] = []
   const alerts: Alert[] = []
   const hanging = new Map<string, PromiseWithResolvers<void>>()
   const kept: unknown[] = []
-  const disk: { rules: readonly Rule[] } = { rules: [] }
-  const trouble = { aim: null as string | null }
+  const disk = { rules: [] as readonly Rule[], returns: pending }
+  const trouble = { aim: null as string | null, recall: null as string | null }
+  const history = { slices: [] as Slice[], asked: [] as DensityWish[] }
   let ids = 0
   const newId = () => `n${++ids}`
   const moves = {
     presetTrouble: (_: string, preset: string) => (preset === 'gone' ? 'there is no preset gone.' : null),
     aimTrouble: () => trouble.aim,
-    recall: async (camera: string, preset: string, { operation }: { operation?: string }) =>
-      void done.push(`${camera} to ${preset}${operation ? ` as ${operation}` : ''}`),
+    async recall(camera: string, preset: string, { operation, rule }: MoveOrder) {
+      if (trouble.recall !== null) throw new Fault(trouble.recall, 'The camera does not answer.')
+      done.push(`${camera} to ${preset}${operation ? ` as ${operation} of ${rule}` : ''}`)
+    },
     aim: async (camera: string, { region, zoom }: { region: readonly number[]; zoom: number | null }) =>
       void done.push(`${camera} at ${region.join(' ')} zoom ${zoom}`),
   }
@@ -63,8 +68,17 @@ function stage() {
       disk.rules = next
     },
   })
+  const returns = createReturns({
+    ...{ clock, moves, pending },
+    async save(next) {
+      disk.returns = next
+    },
+    onUnsaved: () => {},
+    onLost: ({ camera }, { code }) => void done.push(`${camera} did not go back: ${code}`),
+  })
+  returns.start()
   const act = createActor({
-    ...{ clock, cameraOf, nameOf: (id) => cameraOf(id)?.name ?? id, moves, talker, book: () => book },
+    ...{ cameraOf, nameOf: (id) => cameraOf(id)?.name ?? id, moves, returns, talker, book: () => book },
     outputs: {
       async switch(camera, { output, seconds, state }, by) {
         done.push(`${camera.id} ${output} ${state} ${seconds} by ${by.performedBy ?? 'nobody'} for ${by.rule}`)
@@ -82,6 +96,10 @@ function stage() {
   })
   const rules = createRules({
     ...{ clock, book, act, newId, zone: () => 'UTC', cameras: () => ['yard', 'door'] },
+    async history(wish) {
+      history.asked.push(wish)
+      return wish.camera === 'yard' ? history.slices : []
+    },
     lanes: createLanes({ perTarget: 3, inAll: 20 }),
     keep: () => {},
     onAlert: (alert) => void alerts.push(alert),
@@ -94,7 +112,7 @@ function stage() {
     await settle()
   }
   const of = (type: Alert['triggerType']) => alerts.filter(({ triggerType }) => triggerType === type)
-  return { alerts, book, clock, disk, done, hanging, kept, of, pass, posted, rules, settle, trouble }
+  return { alerts, book, clock, disk, done, hanging, history, kept, of, pass, posted, rules, settle, trouble }
 }
 
 t.test('3A.Events.1 a detection begins and departs, and its webhook says who, what and where', async (t) => {
@@ -169,6 +187,85 @@ t.test('3A.Events.1 a fault of the recorder and a claim of a camera are told to 
   )
 })
 
+t.test(
+  '3A.Events.1 what is not normal at a site is told once, with what is usual at that time of the week',
+  async (t) => {
+    const { book, clock, history, of, pass, posted, rules, settle } = stage()
+    const QUARTER = 900_000
+    const DAY = 96
+    const unusual = (more: object): Trigger => ({
+      ...({ type: 'unusual', direction: 'either', minutes: 30, sensitivity: 'medium' } as const),
+      ...more,
+    })
+    const mark = Math.ceil(clock.epochMs() / QUARTER) * QUARTER
+    /** So many persons in each quarter of the hours before and after this time, days ago; a vehicle by night. */
+    function past(counts: Record<number, number>, today: number) {
+      const slice = (bucket: number, person: number, vehicle = 0) => ({
+        ...{ bucket, person, vehicle, animal: 0, other: 0, total: person + vehicle, firstAt: 0 },
+      })
+      history.slices = Object.entries(counts).flatMap(([days, count]) => {
+        const end = (37 - Number(days)) * DAY
+        return [slice(end - 40, 0, 1), ...Array.from({ length: 9 }, (_, at) => slice(end - 4 + at, count))]
+      })
+      history.slices.push(slice(37 * DAY - 1, today))
+    }
+    const yard = { cameraIds: ['yard'], groups: ['person' as const] }
+    await book.add(wish(unusual({}), [hook('http://one/x')], yard))
+    await book.add(wish(unusual({ direction: 'more', sensitivity: 'low' }), [notify], { ...yard, name: 'Low' }))
+    await book.add(wish(unusual({}), [notify], { cameraIds: ['door'], name: 'Door' }))
+    await t.rejects(book.add(wish(unusual({}), [notify], { labels: ['cat'] })), {
+      code: 'bad_rule',
+      message: /by groups/,
+    })
+    past({ 7: 1, 14: 1, 21: 2, 28: 1, 1: 30, 2: 30, 3: 30 }, 1)
+    await pass(mark - clock.epochMs() + 15_000)
+    t.match(history.asked[0], { camera: 'yard', from: mark - 37 * DAY * QUARTER, to: mark, bucketMs: QUARTER })
+    for (let at = 0; at < 5; at++) rules.detected(seen(`p${at}`), 'begin')
+    rules.detected(seen('p0', { label: 'child' }), 'begin')
+    rules.detected(seen('p4', { label: 'car', group: 'vehicle' }), 'begin')
+    rules.detected(seen('v', { label: 'van', group: 'vehicle' }), 'begin')
+    await settle()
+    t.equal(of('unusual').length, 0, 'six of at most seven; the same day of the week counts, not yesterday')
+    for (let at = 5; at < 8; at++) rules.detected(seen(`p${at}`), 'begin')
+    await settle()
+    t.match(of('unusual'), [{ rule: 'Night', camera: 'yard', sentence: /minutes: 8. Usual at this time: 0 to 7\.$/ }])
+    t.match(posted[0]?.body, {
+      ...{ triggerType: 'unusual', cameraId: 'yard' },
+      unusual: { direction: 'more', count: 8, minutes: 30, least: 0, most: 7, days: 4 },
+    })
+    rules.detected(seen('p8'), 'begin')
+    rules.detected(seen('p9'), 'begin')
+    await settle()
+    t.same(
+      of('unusual').map(({ rule }) => rule),
+      ['Night', 'Low'],
+      'told once; one that is less sensitive later; a camera of which nothing is known never',
+    )
+    past({ 7: 10, 14: 11, 21: 10, 28: 10 }, 1)
+    await pass(QUARTER)
+    await pass(QUARTER)
+    t.match(of('unusual').at(-1), { rule: 'Night', sentence: /minutes: 1. Usual at this time: [1-9]\d* to/ })
+    t.equal(of('unusual').length, 3)
+    await pass(QUARTER)
+    t.equal(of('unusual').length, 3, 'and not again while it stays so')
+    past({ 7: 10, 14: 11, 21: 10, 28: 10 }, 15)
+    await pass(QUARTER)
+    past({ 7: 10, 14: 11, 21: 10, 28: 10 }, 1)
+    await pass(QUARTER)
+    t.equal(of('unusual').length, 4, 'it was as usual meanwhile')
+    past({ 7: 0, 14: 0 }, 0)
+    await pass(QUARTER)
+    rules.detected(seen('q'), 'begin')
+    t.equal(of('unusual').length, 4, 'two days tell nothing')
+    history.slices = []
+    await pass(QUARTER)
+    rules.stop()
+    const asked = history.asked.length
+    await pass(4 * QUARTER)
+    t.equal(history.asked.length, asked)
+  },
+)
+
 t.test('3A.Limits ten actions run in order, each with a result of its own', async (t) => {
   const { book, done, kept, pass, posted, rules, settle } = stage()
   const other = await book.add(wish({ type: 'detection' }, [notify], { armed: false }))
@@ -208,7 +305,43 @@ t.test('3A.Limits ten actions run in order, each with a result of its own', asyn
   )
   t.equal(book.require(other.id).armed, true)
   await pass(60_000)
-  t.equal(done.at(-1), 'door to home as ptz_return')
+  t.equal(done.at(-1), 'door to home as ptz_return of Night')
+})
+
+t.test('3A.action-rule a camera goes back after a restart too, and where nobody answers at first', async (t) => {
+  const before = stage()
+  const goes = { type: 'ptz_preset', cameraId: 'door', preset: 'gate', returnAfterSeconds: 60 } as const
+  const there = await before.book.add(wish({ type: 'button' }, [{ ...goes, returnPreset: 'home' }]))
+  const stays = await before.book.add(wish({ type: 'button' }, [{ ...goes, returnPreset: null }], { name: 'Stays' }))
+  before.rules.press(there.id, 'ann')
+  await before.settle()
+  const dueAt = before.clock.epochMs() + 60_000
+  t.same(before.disk.returns, [{ camera: 'door', preset: 'home', rule: 'Night', dueAt }])
+  const kept = before.disk.returns
+  before.rules.press(stays.id, 'ann')
+  await before.settle()
+  t.same(before.disk.returns, [], 'who is moved again goes by the newer rule')
+
+  const { clock, disk, done, pass, trouble } = stage([
+    ...kept,
+    { ...kept[0], camera: 'yard', dueAt: 5 } as PendingReturn,
+  ])
+  trouble.recall = 'camera_unreachable'
+  await pass(0)
+  t.same(done, [], 'what was due meanwhile is done at once, if the camera answers')
+  trouble.recall = null
+  await pass(30_000)
+  t.same(done, ['yard to home as ptz_return of Night'])
+  t.same(disk.returns, kept)
+  await pass(dueAt - clock.epochMs())
+  t.same(done.slice(1), ['door to home as ptz_return of Night'])
+  t.same(disk.returns, [])
+
+  const lost = stage([{ camera: 'yard', preset: 'home', rule: 'Night', dueAt: 5 }])
+  lost.trouble.recall = 'camera_unreachable'
+  for (let at = 0; at < 12; at++) await lost.pass(30_000)
+  t.same(lost.done, ['yard did not go back: camera_unreachable'])
+  t.same(lost.disk.returns, [])
 })
 
 t.test('3A.authentication.7 what came of an action names no camera: who reads it may not see each', async (t) => {
@@ -261,9 +394,17 @@ t.test('3A.action-rule a webhook keeps the secret of the n-th one unless another
   const bare = (url: string, secret?: string | null) => ({ type: 'webhook' as const, url, secret })
   await book.change(id, { name: 'Day' })
   t.same(secrets(), ['one', 'two'])
-  await book.change(id, { actions: [notify, bare('http://c/'), bare('http://b/'), bare('http://d/')] })
+  await book.change(id, { actions: [notify, bare('http://a:81/c'), bare('http://b/'), bare('http://d/')] })
   t.same(secrets(), ['one', 'two', null])
-  await book.change(id, { actions: [bare('http://c/', null), bare('http://b/', 'three')] })
+  await t.rejects(
+    book.change(id, { actions: [notify, bare('http://a/'), bare('http://c/')] }),
+    { code: 'bad_rule', message: /^Action 3 .webhook.: the saved secret is of b, and is not used for another host/ },
+    'another host could sign as if it were the first',
+  )
+  t.same(secrets(), ['one', 'two', null])
+  await book.change(id, { actions: [bare('http://c/', null), bare('http://e/', 'three')] })
+  t.same(secrets(), [null, 'three'])
+  await book.change(id, { actions: [bare('http://f/'), bare('http://e/x')] })
   t.same(secrets(), [null, 'three'])
 })
 
