@@ -248,13 +248,14 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
   const onCameras = () => seeing.camerasChanged()
   const cameras: CameraBook = await camerasOf(context, { ...parts, ledger, licence, reacting, onCameras })
   const keepMs = (camera: string) => keepMsOf(storage, camera)
-  const seeing: Seeing = await createSeeing(context, { ledger, wall, watching, cameras, footage, keepMs })
+  const recorded = { decoder: parts.pictures.decoder, pictureAt: pictureFrom(context, parts) }
+  const seeing: Seeing = await createSeeing(context, { ledger, wall, watching, cameras, footage, keepMs, recorded })
   const ptz: Turning = await ptzOf(context, {
     ...{ ledger, cameras, writes: clocks.writes, decoder: parts.pictures.decoder, newest: watching.newest },
     ...{ feed: watching.feed, zone: () => clocks.zone.name() },
   })
   const talking: Talking = await talkOf(context, cameras)
-  seeing.onEvent((event, phase) => reacting.detected(detectionOf(event, phase), phase))
+  seeing.onEvent((event, phase) => reacting.detected(detectionOf(event, phase, seeing.nameOf), phase))
   seeing.onSighting((sighting) => ptz.follows.sighted(sighting))
   const { onEvent, onSighting } = seeing
   const sources = { onCamera: watching.onCamera, onEvent, onSighting, onAlert: reacting.onAlert }
@@ -451,7 +452,7 @@ function mostDecoded({ cameras }: RecorderConfig): number {
   return cameras.group_bytes + cameras.picture_bytes
 }
 
-function pictureFrom({ config }: Context, { footage }: House) {
+function pictureFrom({ config }: Context, { footage }: Pick<House, 'footage'>) {
   return (camera: string, at: number) =>
     pictureAt({
       ...{ at, files: footage.between(camera, at - 1, at + 1) },

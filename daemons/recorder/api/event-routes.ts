@@ -17,6 +17,7 @@ import { readSearch } from '../core/sight/search.ts'
 import type { SightBook } from '../core/sight/sight-book.ts'
 import type { Callers } from './callers.ts'
 import { cameraParams } from './camera-routes.ts'
+import { recognisedFields, recognisedView, recognisedWish } from './recognition-routes.ts'
 
 interface EventRouteParts {
   clock: Clock
@@ -25,6 +26,7 @@ interface EventRouteParts {
   store: Pick<EventStore, 'density' | 'find' | 'one' | 'pieces'>
   events: Pick<EventBook, 'waiting' | 'present'>
   choice: Pick<SightBook, 'of'>
+  recognition: Parameters<typeof recognisedWish>[1]
   /** Undefined on a recorder that is not licensed. */
   licence: Pick<LicenceGate, 'requireFeature'> | undefined
   decoder: Pick<PictureDecoder, 'picture'>
@@ -54,15 +56,20 @@ export const eventAnswer = object({
   best_at: Type.Integer({ description: 'the moment that shows it best, epoch milliseconds' }),
   box: orNull(box),
   source: Type.Enum(['motion', 'external', 'camera'], { description: 'who saw it' }),
+  ...recognisedFields,
 })
 
 /** An event as it is told. @param name of its camera */
-export function eventView(event: SightEvent, name: string): Static<typeof eventAnswer> {
+export function eventView(
+  event: SightEvent,
+  name: string,
+  book: Parameters<typeof recognisedView>[1],
+): Static<typeof eventAnswer> {
   const { bestAt, beganAt, box, cameraId, endedAt, group, id, label, lastAt, score, source } = event
   return {
     ...{ id, camera_id: cameraId, camera_name: name, label, group, score: Math.round(score * 1000) / 1000 },
     ...{ started_at: beganAt, last_seen_at: lastAt, ended_at: endedAt, best_at: bestAt },
-    ...{ box: box && [...box], source },
+    ...{ box: box && [...box], source, ...recognisedView(event.recognised, book) },
   }
 }
 
@@ -106,8 +113,8 @@ function listRoutes(parts: EventRouteParts): Route[] {
         const account = callers.accountOf(caller)
         const { cameraId, label, limit = 100, plate, since, until, who } = query
         const ids = cameraId === undefined ? seenIds(parts, account) : [cameras.require(cameraId, account).record.id]
-        if (who !== undefined || plate !== undefined) throw noRecognition()
-        return { events: await found(parts, account, { cameras: ids, label, since, until, limit }) }
+        const recognised = recognisedWish({ who, plate }, parts.recognition)
+        return { events: await found(parts, account, { cameras: ids, label, since, until, limit, ...recognised }) }
       },
     }),
     route({
@@ -164,7 +171,7 @@ function seenIds({ cameras }: EventRouteParts, account: AccountRecord): string[]
 
 /** Those that go on are told as they are now. */
 async function found(
-  { cameras, events, store }: EventRouteParts,
+  { cameras, events, recognition, store }: EventRouteParts,
   account: AccountRecord,
   wish: Parameters<EventStore['find']>[0],
 ) {
@@ -173,7 +180,9 @@ async function found(
   return rows.flatMap((row) => {
     const name = names.get(row.cameraId)
     // Looked up again: the account may see less by now.
-    return name === undefined ? [] : [eventView(events.present(row.id) ?? row, name)]
+    if (name === undefined) return []
+    const { recognised } = row
+    return [eventView({ ...(events.present(row.id) ?? row), recognised }, name, recognition.book)]
   })
 }
 
@@ -183,13 +192,6 @@ function refuseMeaning(licence: EventRouteParts['licence']): never {
   throw new Fault(
     'semantic_unavailable',
     'Search by meaning is unavailable: no model for it is installed. mode=basic searches by label, camera and time.',
-  )
-}
-
-function noRecognition(): Fault {
-  return new Fault(
-    'recognition_unavailable',
-    'Recognition of faces and plates is unavailable: no detector that is installed here does it. Leave out who and plate.',
   )
 }
 

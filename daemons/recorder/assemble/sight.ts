@@ -14,6 +14,7 @@ import type { CameraEventKind } from '../core/camera-events/meaning.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
 import type { PictureDecoder } from '../core/ports.ts'
+import type { Recogniser } from '../core/recognition/recognised.ts'
 import type { Wall } from '../core/recording/timeline.ts'
 import type { Detector, DetectorHealth } from '../core/sight/detector.ts'
 import { createEventBook, type EventBook, type EventListener } from '../core/sight/events.ts'
@@ -26,6 +27,7 @@ import type { Footage } from '../io/footage-store.ts'
 import { createDecoderProcess } from '../io/picture-decoder.ts'
 import { openSightChoice } from '../io/sight-file.ts'
 import { indexFolderOf } from './footage.ts'
+import { createRecognising } from './recognition.ts'
 import type { Watching } from './watching.ts'
 
 type Context = AssembleContext<RecorderConfig>
@@ -38,6 +40,8 @@ interface SightParts {
   footage: Pick<Footage, 'bounds' | 'spans'>
   /** How long footage of a camera is kept. */
   keepMs(camera: string): number
+  /** For pictures in which somebody is recognised. */
+  recorded: Pick<Parameters<typeof createRecognising>[1], 'decoder' | 'pictureAt'>
 }
 
 /** What routes of events need beside. */
@@ -54,6 +58,8 @@ export interface Seeing extends Pick<Sight, 'onSighting'> {
   claimed(event: Pick<CameraEvent, 'at' | 'camera' | 'kind' | 'phase'>): void
   /** @returns ends it */
   onEvent(listener: EventListener): () => void
+  /** What an identity is called; undefined once it is forgotten. */
+  nameOf(identityId: string): string | undefined
   /** Cameras were added, changed or removed. */
   camerasChanged(): void
   /** Footage is gone, and what was seen in it. */
@@ -76,9 +82,23 @@ const NO_DETECTOR: DetectorHealth = {
 export async function createSeeing(context: Context, parts: SightParts): Promise<Seeing> {
   const { clock, log, stateFolder } = context
   const { cameras, footage, keepMs } = parts
-  const { book: events, listeners, store } = eventsOf(context, parts)
+  const tellEvent: EventListener = (event, phase) => {
+    const name = cameras.find(event.cameraId)?.name ?? ''
+    parts.watching.feed.tell(event.cameraId, { type: 'event', phase, event: eventView(event, name, recognising.book) })
+  }
+  const listeners = new Set<EventListener>()
+  const { book: events, store } = eventsOf(context, parts, (event, phase) => {
+    recognising.happened(event, phase)
+    const known = recognising.known(event)
+    for (const listener of [tellEvent, ...listeners]) listener(known, phase)
+  })
   const decoder = decoderOf(context, parts.ledger)
   const sight = sightOf(context, parts, { events, decoder })
+  const recognising = await createRecognising(context, {
+    ...{ ...parts.recorded, cameras, store, recogniser: () => chosen.recogniser() },
+    onRecognised: tellEvent,
+  })
+  sight.onSighting((sighting) => recognising.sighted(sighting))
   const { choice, save } = await openSightChoice(stateFolder, log)
   const hasExternal = commandOf(context).length > 0
   const book = createSightBook({ choice, save, hasExternal, onChange: () => chosen.apply() })
@@ -102,24 +122,28 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    nameOf: (identityId) => recognising.book.find(identityId)?.name,
     camerasChanged: () => chosen.lookAt(),
     footageRemoved: (camera, startAt, endAt) => void store.forget(camera, startAt, endAt).catch(() => {}),
     health: chosen.health,
     routes: ({ recorder, ...more }) => [
       ...eventRoutes({
-        ...{ clock, cameras, store, events, choice: book, ...more },
+        ...{ clock, cameras, store, events, choice: book, recognition: recognising, ...more },
         spans: (camera, fromAt, toAt) => footage.spans(camera, fromAt, toAt),
       }),
       ...detectorRoutes({ cameras, recorder, book, health: chosen.health }),
+      ...recognising.routes({ recorder, licence: more.licence }),
     ],
     part: {
       name: 'sight',
       start() {
         chosen.apply()
+        void recognising.part.start?.()
         sweeping = clock.every(SWEEP_MS, () => void sweep().catch(() => {}))
       },
       async stop() {
         sweeping?.cancel()
+        await recognising.part.stop?.()
         sight.close()
         await Promise.all([chosen.close(), decoder.close(), events.close()])
         await store.close()
@@ -129,24 +153,18 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
 }
 
 /** Where events are kept, and who hears of them. */
-function eventsOf({ clock, config, log, stateFolder }: Context, { cameras, ledger, watching }: SightParts) {
+function eventsOf({ clock, config, log, stateFolder }: Context, { ledger }: SightParts, onEvent: EventListener) {
   const { max, queue, tracks, write_ms: writeMs } = config.events
   const store = openEventStore({
     folder: indexFolderOf({ stateFolder }),
-    limits: { events: max, pieces: tracks },
+    limits: { events: max, pieces: tracks, readings: config.recognition.readings },
     onPutAside: (why) => log.error('the events were damaged: they are put aside, and new ones begin', { why }),
   })
-  const listeners = new Set<EventListener>()
-  const nameOf = (camera: string) => cameras.find(camera)?.name ?? ''
   const book = createEventBook({
-    ...{ clock, store, limits: { writeMs, queue } },
-    onEvent(event, phase) {
-      watching.feed.tell(event.cameraId, { type: 'event', phase, event: eventView(event, nameOf(event.cameraId)) })
-      for (const listener of listeners) listener(event, phase)
-    },
+    ...{ clock, store, onEvent, limits: { writeMs, queue } },
     onFault: (fault) => tellLedger(ledger, { what: 'events_not_kept', where: 'events' }, fault),
   })
-  return { book, listeners, store }
+  return { book, store }
 }
 
 function sightOf(
@@ -173,7 +191,7 @@ function choosing(
   { cameras, ledger }: SightParts,
   { book, sight }: { book: SightBook; sight: Sight },
 ) {
-  let external: Detector | undefined
+  let external: (Detector & Recogniser) | undefined
   let kind: string | undefined
 
   function lookAt(): void {
@@ -186,6 +204,7 @@ function choosing(
 
   return {
     lookAt,
+    recogniser: () => external,
     apply(): void {
       const next = book.choice().kind
       if (next !== kind) {
@@ -216,7 +235,7 @@ function commandOf({ config }: Context): readonly string[] {
   return config.detector.command.length > 0 ? config.detector.command : (eyesCommand() ?? [])
 }
 
-function externalOf(context: Context, ledger: Ledger): Detector {
+function externalOf(context: Context, ledger: Ledger): Detector & Recogniser {
   const { clock, config, log } = context
   const { answer_ms: answerMs, process_bytes: processBytes, start_ms: startMs } = config.detector
   return createDetectorProcess({
