@@ -172,7 +172,7 @@ function listRoutes({ book, store }: RecognitionRouteParts): Route[] {
         plates: Type.Array(
           object({
             plate: text,
-            count: Type.Integer({ description: 'events of it' }),
+            count: Type.Integer({ description: 'events of it, among the newest 5000 without a name' }),
             last_at: instant,
             event_id: Type.String({ description: 'the newest of them' }),
           }),

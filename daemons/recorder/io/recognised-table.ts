@@ -11,9 +11,11 @@ export const RECOGNISED_SCHEMA = [
     number INTEGER NOT NULL, who INTEGER NOT NULL, identity TEXT, method TEXT, plate TEXT, folded TEXT,
     plate_state INTEGER, confidence REAL) STRICT`,
   'CREATE UNIQUE INDEX IF NOT EXISTS recognised_event ON recognised (camera, began_at, number)',
-  'CREATE INDEX IF NOT EXISTS recognised_place ON recognised (camera, began_at, number, who, identity, folded)',
+  // In the order in which they are told, so that the newest are found without looking at all.
+  `CREATE INDEX IF NOT EXISTS recognised_when ON recognised (began_at DESC, camera, number DESC, folded)`,
+  'CREATE INDEX IF NOT EXISTS recognised_who ON recognised (who, began_at DESC, camera, number DESC, folded)',
+  'CREATE INDEX IF NOT EXISTS recognised_identity ON recognised (identity, began_at DESC, camera, number DESC, folded)',
   'CREATE INDEX IF NOT EXISTS recognised_plate ON recognised (folded, identity)',
-  'CREATE INDEX IF NOT EXISTS recognised_identity ON recognised (identity) WHERE identity IS NOT NULL',
 ]
 
 /** As numbers of the table. */
@@ -31,9 +33,11 @@ const PUT = `INSERT INTO recognised (camera, began_at, number, who, identity, me
 const UNNAME = 'UPDATE recognised SET identity = NULL, method = NULL, who = 2, plate_state = 2 WHERE identity = ?'
 const NAME = `UPDATE recognised SET identity = ?, method = 'plate', who = iif(confidence >= ${SURE_CONFIDENCE}, 0, 1),
   plate_state = iif(confidence >= ${SURE_CONFIDENCE}, 0, 1) WHERE folded = ?`
-/** The other columns are those of the row with the largest moment. */
-const UNNAMED = `SELECT plate, count(*), max(began_at) AS last_at, camera, number FROM recognised
-  WHERE identity IS NULL AND folded IS NOT NULL GROUP BY folded ORDER BY last_at DESC LIMIT ?`
+/** Of the newest 5000, so that it costs the same however many there are. The other columns are those of the last moment. */
+const UNNAMED = `SELECT plate, count(*), max(began_at) AS last_at, camera, number FROM
+  (SELECT plate, folded, began_at, camera, number FROM recognised INDEXED BY recognised_identity
+    WHERE identity IS NULL AND folded IS NOT NULL ORDER BY began_at DESC LIMIT 5000)
+  GROUP BY folded ORDER BY last_at DESC LIMIT ?`
 
 export function recognisedStore(writer: Writer): RecognisedStore {
   return {
@@ -83,14 +87,14 @@ interface Asked extends EventWish {
   longestMs: number
 }
 
-/** The newest of all cameras: there are far fewer of them than events. */
+/** The newest of all cameras: what was recognised is gone through first, by one of its indices alone. */
 export function recognisedFind(
   { cameras, limit, longestMs, plate, since, until, who }: Asked,
   label: { column: 'label' | 'grp'; value: string | number } | undefined,
   columns: string,
 ): { sql: string; values: SqlValue[] } {
   const tests: string[] = []
-  const values: SqlValue[] = [since - longestMs, until, since]
+  const values: SqlValue[] = [since - longestMs, until]
   const test = (sql: string, value: SqlValue) => {
     tests.push(` AND ${sql}`)
     values.push(value)
@@ -98,10 +102,12 @@ export function recognisedFind(
   if (who && 'certainty' in who) test('who = ?', CERTAINTIES.indexOf(who.certainty))
   if (who && 'identityId' in who) test('identity = ?', who.identityId)
   if (plate !== undefined) test('instr(folded, ?) > 0', plate)
-  if (label) test(`${label.column} = ?`, label.value)
+  test('event.last_at >= ?', since)
+  if (label) test(`event.${label.column} = ?`, label.value)
+  const index = who ? ('certainty' in who ? 'recognised_who' : 'recognised_identity') : 'recognised_when'
   const places = cameras.map(() => '?').join(', ')
-  const sql = `SELECT ${columns}${RECOGNISED_COLUMNS} FROM recognised JOIN event USING (camera, began_at, number)
-    WHERE began_at >= ? AND began_at <= ? AND last_at >= ?${tests.join('')} AND camera IN (${places})
-    ORDER BY began_at DESC, camera, number DESC LIMIT ?`
+  const sql = `SELECT ${columns}${RECOGNISED_COLUMNS} FROM recognised INDEXED BY ${index}
+    CROSS JOIN event USING (camera, began_at, number) WHERE began_at >= ? AND began_at <= ?${tests.join('')}
+    AND camera IN (${places}) ORDER BY began_at DESC, camera, number DESC LIMIT ?`
   return { sql, values: [...values, ...cameras, limit] }
 }

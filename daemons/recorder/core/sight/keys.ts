@@ -148,7 +148,7 @@ export const recognition = Type.Object(
       description: 'least time between two looks, of all cameras',
     }),
     readings: Type.Integer({
-      default: 200_000,
+      default: 100_000,
       minimum: 1000,
       maximum: 1_000_000,
       description: 'events of which is kept what was recognised; beyond, the oldest are events like others again',
