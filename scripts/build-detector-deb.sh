@@ -1,6 +1,7 @@
 #!/bin/sh
 # Packs what make detector made: build/plantroom-detector_<version>_<arch>.deb, a package of its own for those who want a
-# recorder to know persons from vehicles. The same sources give the same bytes.
+# recorder to know persons from vehicles, and build/plantroom-recognition_<version>_all.deb for those who want it to read plates. The
+# same sources give the same bytes.
 #
 #   scripts/build-detector-deb.sh [ARCH]    amd64 or arm64; default this machine's
 set -eu
@@ -32,6 +33,7 @@ doc=$tree/usr/share/doc/plantroom-detector
 mkdir -p "$tree/DEBIAN" "$tree/usr/lib/plantroom" "$doc"
 chmod 755 "$tree"
 cp -R "$from" "$tree/usr/lib/plantroom/detector"
+rm -r "$tree/usr/lib/plantroom/detector/models/plates"
 find "$tree" -name '*.map' -delete
 for file in "$tree"/usr/lib/plantroom/detector/node_modules/onnxruntime-node/bin/*/linux/*/*; do stripped "$file"; done
 install -m 644 scripts/deb/plantroom-detector.copyright "$doc/copyright"
@@ -51,3 +53,24 @@ Description: knows persons, vehicles and animals in the pictures of a recorder
  ONNX Runtime and the model NanoDet-g.
 CONTROL
 pack "$tree" "build/plantroom-detector_${version}_$arch.deb"
+
+rm -r "$tree"
+doc=$tree/usr/share/doc/plantroom-recognition
+mkdir -p "$tree/DEBIAN" "$tree/usr/lib/plantroom/detector/models" "$doc"
+chmod 755 "$tree"
+cp -R "$from/models/plates" "$tree/usr/lib/plantroom/detector/models/plates"
+install -m 644 scripts/deb/plantroom-recognition.copyright "$doc/copyright"
+debian_changelog plantroom-recognition "$version" "$tree"
+cat >"$tree/DEBIAN/control" <<CONTROL
+Package: plantroom-recognition
+Version: $version
+Architecture: all
+Maintainer: $maintainer
+Section: net
+Priority: optional
+Installed-Size: $(du -sk "$tree" | cut -f 1)
+Depends: plantroom-detector (>= $version)
+Description: reads number plates in the pictures of a recorder
+ Networks of PP-OCRv4 for the detector of Plantroom's video recorder.
+CONTROL
+pack "$tree" "build/plantroom-recognition_${version}_all.deb"

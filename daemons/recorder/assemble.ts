@@ -261,7 +261,7 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
     ...{ feed: watching.feed, zone: () => clocks.zone.name() },
   })
   const talking: Talking = await talkOf(context, cameras)
-  seeing.onEvent((event, phase) => reacting.detected(detectionOf(event, phase), phase))
+  seeing.onEvent((event, phase) => reacting.detected(detectionOf(event, phase, seeing.nameOf), phase))
   seeing.onSighting((sighting) => ptz.follows.sighted(sighting))
   const { onEvent, onSighting } = seeing
   const sources = { onCamera: watching.onCamera, onEvent, onSighting, onAlert: reacting.onAlert }

@@ -10,7 +10,7 @@ import { memoryPlan } from './core/memory.ts'
 import { plans } from './core/plans/keys.ts'
 import { ptz } from './core/ptz/keys.ts'
 import { cameraEvents, outputs, rules } from './core/rules/keys.ts'
-import { detector, events } from './core/sight/keys.ts'
+import { detector, events, recognition } from './core/sight/keys.ts'
 import { talk } from './core/talk/keys.ts'
 
 /** The recorder's default TCP port. */
@@ -463,6 +463,7 @@ export const config = Type.Object(
     ptz,
     detector,
     events,
+    recognition,
     talk,
     users,
     license,

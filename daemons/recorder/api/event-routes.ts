@@ -15,6 +15,7 @@ import type { EventBook, EventStore, SightEvent } from '../core/sight/events.ts'
 import { labelGroups } from '../core/sight/labels.ts'
 import { readSearch } from '../core/sight/search.ts'
 import type { Callers } from './callers.ts'
+import { recognisedFields, recognisedView, recognisedWish } from './recognition-routes.ts'
 
 export interface EventRouteParts {
   clock: Clock
@@ -22,6 +23,7 @@ export interface EventRouteParts {
   cameras: CameraBook
   store: Pick<EventStore, 'density' | 'find' | 'one'>
   events: Pick<EventBook, 'present'>
+  recognition: Parameters<typeof recognisedWish>[1]
   /** Undefined on a recorder that is not licensed. */
   licence: Pick<LicenceGate, 'requireFeature'> | undefined
   decoder: Pick<PictureDecoder, 'picture'>
@@ -48,15 +50,20 @@ export const eventAnswer = object({
   best_at: Type.Integer({ description: 'the moment that shows it best, epoch milliseconds' }),
   box: orNull(box),
   source: Type.Enum(['motion', 'external', 'camera'], { description: 'who saw it' }),
+  ...recognisedFields,
 })
 
 /** An event as it is told. @param name of its camera */
-export function eventView(event: SightEvent, name: string): Static<typeof eventAnswer> {
+export function eventView(
+  event: SightEvent,
+  name: string,
+  book: Parameters<typeof recognisedView>[1],
+): Static<typeof eventAnswer> {
   const { bestAt, beganAt, box, cameraId, endedAt, group, id, label, lastAt, score, source } = event
   return {
     ...{ id, camera_id: cameraId, camera_name: name, label, group, score: Math.round(score * 1000) / 1000 },
     ...{ started_at: beganAt, last_seen_at: lastAt, ended_at: endedAt, best_at: bestAt },
-    ...{ box: box && [...box], source },
+    ...{ box: box && [...box], source, ...recognisedView(event.recognised, book) },
   }
 }
 
@@ -100,8 +107,8 @@ function listRoutes(parts: EventRouteParts): Route[] {
         const account = callers.accountOf(caller)
         const { cameraId, label, limit = 100, plate, since, until, who } = query
         const ids = cameraId === undefined ? seenIds(parts, account) : [cameras.require(cameraId, account).record.id]
-        if (who !== undefined || plate !== undefined) throw noRecognition()
-        return { events: await found(parts, account, { cameras: ids, label, since, until, limit }) }
+        const recognised = recognisedWish({ who, plate }, parts.recognition)
+        return { events: await found(parts, account, { cameras: ids, label, since, until, limit, ...recognised }) }
       },
     }),
     route({
@@ -158,7 +165,7 @@ function seenIds({ cameras }: EventRouteParts, account: AccountRecord): string[]
 
 /** Those that go on are told as they are now. */
 async function found(
-  { cameras, events, store }: EventRouteParts,
+  { cameras, events, recognition, store }: EventRouteParts,
   account: AccountRecord,
   wish: Parameters<EventStore['find']>[0],
 ) {
@@ -167,7 +174,9 @@ async function found(
   return rows.flatMap((row) => {
     const name = names.get(row.cameraId)
     // Looked up again: the account may see less by now.
-    return name === undefined ? [] : [eventView(events.present(row.id) ?? row, name)]
+    if (name === undefined) return []
+    const { recognised } = row
+    return [eventView({ ...(events.present(row.id) ?? row), recognised }, name, recognition.book)]
   })
 }
 
@@ -177,13 +186,6 @@ function refuseMeaning(licence: EventRouteParts['licence']): never {
   throw new Fault(
     'semantic_unavailable',
     'Search by meaning is unavailable: no model for it is installed. mode=basic searches by label, camera and time.',
-  )
-}
-
-function noRecognition(): Fault {
-  return new Fault(
-    'recognition_unavailable',
-    'Recognition of faces and plates is unavailable: no detector that is installed here does it. Leave out who and plate.',
   )
 }
 

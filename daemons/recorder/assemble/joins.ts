@@ -114,9 +114,19 @@ export function ruleTalker(cameras: () => CameraBook, talking: () => Talking): R
   }
 }
 
-/** What was seen, for rules. What a camera claims itself has no place in its picture. */
-export function detectionOf(event: SightEvent, phase: 'begin' | 'end'): DetectedEvent {
-  const { beganAt, box, cameraId, endedAt, group, id, label, lastAt } = event
+/** What was seen, for rules. What a camera claims itself has no place in its picture. @param nameOf an identity */
+export function detectionOf(
+  event: SightEvent,
+  phase: 'begin' | 'end',
+  nameOf: (identityId: string) => string | undefined,
+): DetectedEvent {
+  const { beganAt, box, cameraId, endedAt, group, id, label, lastAt, recognised } = event
   const at = phase === 'begin' ? beganAt : (endedAt ?? lastAt)
-  return { id, cameraId, label, group, at, region: box ?? [0, 0, 1, 1] }
+  const name = recognised?.identityId ? nameOf(recognised.identityId) : undefined
+  const plate = recognised?.plate
+  return {
+    ...{ id, cameraId, label, group, at, region: box ?? [0, 0, 1, 1] },
+    ...(name !== undefined && recognised?.method && { identity: { name, method: recognised.method } }),
+    ...(plate && { plate: { text: plate.text, state: plate.state } }),
+  }
 }

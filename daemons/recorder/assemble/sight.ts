@@ -17,6 +17,7 @@ import { masksOf } from '../core/cameras/masks.ts'
 import type { LicenceGate } from '../core/licence/licence.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
 import type { PictureDecoder } from '../core/ports.ts'
+import type { Recogniser } from '../core/recognition/recognised.ts'
 import type { Wall } from '../core/recording/timeline.ts'
 import { type Alignment, createAlignment } from '../core/sight/alignment.ts'
 import type { Detector, DetectorHealth } from '../core/sight/detector.ts'
@@ -30,6 +31,7 @@ import type { Footage } from '../io/footage-store.ts'
 import { createDecoderProcess } from '../io/picture-decoder.ts'
 import { openSightChoice } from '../io/sight-file.ts'
 import { indexFolderOf } from './footage.ts'
+import { createRecognising } from './recognition.ts'
 import type { Watching } from './watching.ts'
 
 type Context = AssembleContext<RecorderConfig>
@@ -42,7 +44,7 @@ interface SightParts {
   footage: Pick<Footage, 'bounds' | 'spans'>
   /** Undefined on a recorder that is not licensed. */
   licence: Pick<LicenceGate, 'requireFeature'> | undefined
-  decoder: Pick<PictureDecoder, 'shades'>
+  decoder: Pick<PictureDecoder, 'shades'> & Parameters<typeof createRecognising>[1]['decoder']
   /** @throws Fault `no_footage`, `footage_gone` */
   pictureAt(camera: string, at: number): Promise<ChosenPicture>
   /** How long footage of a camera is kept. */
@@ -65,6 +67,8 @@ export interface Seeing extends Pick<Sight, 'onSighting'> {
   onEvent(listener: EventListener): () => void
   /** How much was seen, slice by slice. */
   density: EventStore['density']
+  /** What an identity is called; undefined once it is forgotten. */
+  nameOf(identityId: string): string | undefined
   /** Cameras were added, changed or removed. */
   camerasChanged(): void
   /** Footage is gone, and what was seen in it. */
@@ -90,11 +94,26 @@ const NO_DETECTOR: DetectorHealth = {
 export async function createSeeing(context: Context, parts: SightParts): Promise<Seeing> {
   const { clock, log, stateFolder } = context
   const { cameras, footage, keepMs, licence } = parts
-  const { book: events, listeners, store } = eventsOf(context, parts)
+  const tellEvent: EventListener = (event, phase) => {
+    const name = cameras.find(event.cameraId)?.name ?? ''
+    parts.watching.feed.tell(event.cameraId, { type: 'event', phase, event: eventView(event, name, recognising.book) })
+  }
+  const listeners = new Set<EventListener>()
+  const { book: events, store } = eventsOf(context, parts, (event, phase) => {
+    recognising.happened(event, phase)
+    const known = recognising.known(event)
+    for (const listener of [tellEvent, ...listeners]) listener(known, phase)
+  })
   const decoder = decoderOf(context, parts.ledger)
   const sight = sightOf(context, parts, { events, decoder })
   const alignment = alignmentOf(context, parts, { events, store })
   listeners.add(alignment.heard)
+  const { decoder: recorded, pictureAt } = parts
+  const recognising = await createRecognising(context, {
+    ...{ decoder: recorded, pictureAt, cameras, store, recogniser: () => chosen.recogniser() },
+    onRecognised: tellEvent,
+  })
+  sight.onSighting((sighting) => recognising.sighted(sighting))
   const { choice, save } = await openSightChoice(stateFolder, log)
   const hasExternal = commandOf(context).length > 0
   const book = createSightBook({ choice, save, hasExternal, licence, onChange: () => chosen.apply() })
@@ -119,27 +138,31 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
       return () => listeners.delete(listener)
     },
     density: store.density,
+    nameOf: (identityId) => recognising.book.find(identityId)?.name,
     camerasChanged: () => chosen.lookAt(),
     footageRemoved: (camera, startAt, endAt) => void store.forget(camera, startAt, endAt).catch(() => {}),
     health: chosen.health,
     routes: ({ recorder, ...more }) => [
       ...eventRoutes({
-        ...{ clock, cameras, store, events, ...more },
+        ...{ clock, cameras, store, events, recognition: recognising, ...more },
       }),
       ...trackRoutes({
         ...{ cameras, store, events, choice: book, callers: more.callers },
         spans: (camera, fromAt, toAt) => footage.spans(camera, fromAt, toAt),
       }),
       ...detectorRoutes({ cameras, recorder, book, health: chosen.health }),
+      ...recognising.routes({ recorder, licence: more.licence }),
     ],
     part: {
       name: 'sight',
       start() {
         chosen.apply()
+        void recognising.part.start?.()
         sweeping = clock.every(SWEEP_MS, () => void sweep().catch(() => {}))
       },
       async stop() {
         sweeping?.cancel()
+        await recognising.part.stop?.()
         sight.close()
         await Promise.all([chosen.close(), decoder.close(), events.close(), alignment.close()])
         await store.close()
@@ -149,24 +172,18 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
 }
 
 /** Where events are kept, and who hears of them. */
-function eventsOf({ clock, config, log, stateFolder }: Context, { cameras, ledger, watching }: SightParts) {
+function eventsOf({ clock, config, log, stateFolder }: Context, { ledger }: SightParts, onEvent: EventListener) {
   const { max, queue, tracks, write_ms: writeMs } = config.events
   const store = openEventStore({
     folder: indexFolderOf({ stateFolder }),
-    limits: { events: max, pieces: tracks },
+    limits: { events: max, pieces: tracks, readings: config.recognition.readings },
     onPutAside: (why) => log.error('the events were damaged: they are put aside, and new ones begin', { why }),
   })
-  const listeners = new Set<EventListener>()
-  const nameOf = (camera: string) => cameras.find(camera)?.name ?? ''
   const book = createEventBook({
-    ...{ clock, store, limits: { writeMs, queue } },
-    onEvent(event, phase) {
-      watching.feed.tell(event.cameraId, { type: 'event', phase, event: eventView(event, nameOf(event.cameraId)) })
-      for (const listener of listeners) listener(event, phase)
-    },
+    ...{ clock, store, onEvent, limits: { writeMs, queue } },
     onFault: (fault) => tellLedger(ledger, { what: 'events_not_kept', where: 'events' }, fault),
   })
-  return { book, listeners, store }
+  return { book, store }
 }
 
 function sightOf(
@@ -208,7 +225,7 @@ function choosing(
   { cameras, ledger }: SightParts,
   { book, sight }: { book: SightBook; sight: Sight },
 ) {
-  let external: Detector | undefined
+  let external: (Detector & Recogniser) | undefined
   let kind: string | undefined
 
   function lookAt(): void {
@@ -221,6 +238,7 @@ function choosing(
 
   return {
     lookAt,
+    recogniser: () => external,
     apply(): void {
       const next = book.choice().kind
       if (next !== kind) {
@@ -251,7 +269,7 @@ function commandOf({ config }: Context): readonly string[] {
   return config.detector.command.length > 0 ? config.detector.command : (eyesCommand() ?? [])
 }
 
-function externalOf(context: Context, ledger: Ledger): Detector {
+function externalOf(context: Context, ledger: Ledger): Detector & Recogniser {
   const { clock, config, log } = context
   const { answer_ms: answerMs, process_bytes: processBytes, start_ms: startMs } = config.detector
   return createDetectorProcess({

@@ -6,8 +6,15 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { Backoff } from '#kit/pure/pace.ts'
+import { Backoff, createSerialTurn } from '#kit/pure/pace.ts'
 import { durationText } from '#kit/pure/text.ts'
+import { checkedPlates } from '../core/recognition/plates.ts'
+import {
+  type RecognisedKind,
+  type Recogniser,
+  recognisedKinds,
+  type ThingPicture,
+} from '../core/recognition/recognised.ts'
 import {
   checkedBoxes,
   type Detector,
@@ -52,18 +59,23 @@ interface Announced {
   labels: ReadonlySet<string>
   width: number
   height: number
+  recognises: readonly RecognisedKind[]
 }
 
-export function createDetectorProcess(parts: ProcessParts): Detector {
+type Head = Record<string, unknown>
+
+export function createDetectorProcess(parts: ProcessParts): Detector & Recogniser {
   return new DetectorProcess(parts)
 }
 
-class DetectorProcess implements Detector {
+class DetectorProcess implements Detector, Recogniser {
   readonly #parts: ProcessParts
   readonly #backoff = new Backoff(RETRY)
   #child: { process: ChildProcess; over: Promise<void> } | undefined
   #announced: Announced | undefined
-  #present: { id: number; timer: Timer; answer: PromiseWithResolvers<Judgement> } | undefined
+  #present: { id: number; timer: Timer; answer: PromiseWithResolvers<Head> } | undefined
+  /** What it is asked by two, one after the other. */
+  readonly #inTurn = createSerialTurn()
   #fault: Fault | undefined
   /** What it said itself before it ended. */
   #said: string | undefined
@@ -89,20 +101,45 @@ class DetectorProcess implements Detector {
     return { state, name: this.#announced?.name ?? null, ...this.#counts, tookMs: this.#tookMs, fault }
   }
 
-  async judge({ at, camera, height, rgb, width }: SightPicture): Promise<Judgement> {
+  judge({ at, camera, height, rgb, width }: SightPicture): Promise<Judgement> {
+    return this.#inTurn(async () => {
+      const facts = { kind: 'picture', camera, at, width, height, format: 'rgb24' }
+      const { boxes, took_ms: tookMs } = await this.#ask(facts, rgb)
+      const checked = checkedBoxes(boxes, this.#announced?.labels ?? new Set())
+      this.#counts.pictures++
+      this.#counts.refusedBoxes += checked.refused
+      this.#tookMs = typeof tookMs === 'number' && tookMs >= 0 && tookMs < 1e7 ? tookMs : null
+      return { boxes: checked.boxes, tookMs: this.#tookMs ?? 0 }
+    })
+  }
+
+  recognises(): readonly RecognisedKind[] {
+    return this.#announced?.recognises ?? []
+  }
+
+  recognise({ height, rgb, width }: ThingPicture): ReturnType<Recogniser['recognise']> {
+    return this.#inTurn(async () => {
+      const { plates } = await this.#ask({ kind: 'recognise', width, height, format: 'rgb24' }, rgb)
+      const checked = checkedPlates(plates)
+      this.#counts.refusedBoxes += checked.refused
+      return { plates: checked.plates }
+    })
+  }
+
+  /** @returns the head of its answer */
+  async #ask({ kind, ...facts }: { kind: string } & Head, rgb: Uint8Array): Promise<Head> {
     const { clock, limits } = this.#parts
     const child = this.#child?.process
     if (!child?.stdin || !this.#announced || this.#present) throw this.#fault ?? failed('It is not ready.')
     this.#asked++
     const id = this.#asked
-    const answer = Promise.withResolvers<Judgement>()
+    const answer = Promise.withResolvers<Head>()
     const timer = clock.after(limits.answerMs, () => {
       this.#said ??= `It has not answered for ${durationText(limits.answerMs)}.`
       child.kill('SIGKILL')
     })
     this.#present = { id, timer, answer }
-    const head = { kind: 'picture', id, camera, at, width, height, format: 'rgb24' }
-    for (const part of writeDetectorMessage(head, rgb)) child.stdin.write(part)
+    for (const part of writeDetectorMessage({ kind, id, ...facts }, rgb)) child.stdin.write(part)
     return await answer.promise
   }
 
@@ -150,13 +187,13 @@ class DetectorProcess implements Detector {
     })
   }
 
-  #heard(head: Record<string, unknown>): void {
+  #heard(head: Head): void {
     if (head.kind === 'ready') this.#ready(head)
     else if (head.kind === 'fault') this.#said ??= sentenceOf(head.why)
-    else if (head.kind === 'boxes' || head.kind === 'failed') this.#answered(head)
+    else if (head.kind === 'boxes' || head.kind === 'recognised' || head.kind === 'failed') this.#answered(head)
   }
 
-  #ready({ height, labels, name, protocol, width }: Record<string, unknown>): void {
+  #ready({ height, labels, name, protocol, recognises, width }: Head): void {
     if (this.#announced) return
     const isSize = (value: unknown, most: number): value is number =>
       Number.isInteger(value) && Number(value) >= 32 && Number(value) <= most
@@ -167,26 +204,20 @@ class DetectorProcess implements Detector {
     if (!isNamed || !isLabelled || !isSize(width, MOST_WIDTH) || !isSize(height, MOST_HEIGHT))
       throw failed('It introduced itself with a name, labels or a size that the protocol does not allow.')
     this.#watch?.cancel()
-    this.#announced = { name, labels: new Set(labels), width, height }
+    const can = recognisedKinds.filter((kind) => Array.isArray(recognises) && recognises.slice(0, 16).includes(kind))
+    this.#announced = { name, labels: new Set(labels), width, height, recognises: can }
     this.#parts.log.notice('the detector is ready', { name })
     this.#works()
   }
 
-  #answered({ boxes, id, kind, took_ms: tookMs, why }: Record<string, unknown>): void {
+  #answered(head: Head): void {
     const present = this.#present
-    if (!present || present.id !== id || !this.#announced) return
+    if (!present || present.id !== head.id || !this.#announced) return
     this.#present = undefined
     present.timer.cancel()
     this.#backoff.reset()
-    if (kind === 'failed') {
-      present.answer.reject(failed(sentenceOf(why)))
-      return
-    }
-    const checked = checkedBoxes(boxes, this.#announced.labels)
-    this.#counts.pictures++
-    this.#counts.refusedBoxes += checked.refused
-    this.#tookMs = typeof tookMs === 'number' && tookMs >= 0 && tookMs < 1e7 ? tookMs : null
-    present.answer.resolve({ boxes: checked.boxes, tookMs: this.#tookMs ?? 0 })
+    if (head.kind === 'failed') present.answer.reject(failed(sentenceOf(head.why)))
+    else present.answer.resolve(head)
   }
 
   #works(): void {

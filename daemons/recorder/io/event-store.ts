@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type SqlValue, startWriter, type Work, type Writer } from '#kit/store/sqlite-writer.ts'
+import type { RecognisedStore } from '../core/recognition/recognised.ts'
 import type { Box } from '../core/sight/boxes.ts'
 import type {
   DensityWish,
@@ -18,6 +19,15 @@ import type {
 } from '../core/sight/events.ts'
 import { isLabelGroup, type LabelGroup, labelGroups } from '../core/sight/labels.ts'
 import { EVENTS_HEAP_MIB } from '../core/sight/memory.ts'
+
+import {
+  FORGET_RECOGNISED,
+  RECOGNISED_COLUMNS,
+  RECOGNISED_SCHEMA,
+  recognisedFind,
+  recognisedOf,
+  recognisedStore,
+} from './recognised-table.ts'
 
 /** Marks our files: `PLRE`. */
 const APPLICATION_ID = 0x504c5245
@@ -36,6 +46,7 @@ const SCHEMA = [
     to_at INTEGER NOT NULL, track INTEGER NOT NULL, label TEXT NOT NULL, sightings BLOB NOT NULL) STRICT`,
   'CREATE INDEX IF NOT EXISTS piece_place ON piece (camera, from_at)',
   'CREATE TABLE IF NOT EXISTS offset (camera TEXT NOT NULL, at INTEGER NOT NULL, ms INTEGER NOT NULL, PRIMARY KEY (camera, at)) STRICT, WITHOUT ROWID',
+  ...RECOGNISED_SCHEMA,
   // What was open at a kill ended when it was seen last.
   'UPDATE event SET ended_at = last_at WHERE ended_at IS NULL',
 ]
@@ -53,7 +64,7 @@ const OFFSETS = `SELECT at, ms FROM (SELECT at, ms FROM offset WHERE camera = ? 
   UNION ALL SELECT at, ms FROM (SELECT at, ms FROM offset WHERE camera = ? AND at >= ? ORDER BY at LIMIT 3)`
 const FORGET_PIECES = 'DELETE FROM piece WHERE camera = ? AND from_at >= ? AND from_at < ?'
 
-type Table = 'event' | 'piece'
+type Table = 'event' | 'piece' | 'recognised'
 
 /** Ids grow in the order of writing. A thousand at once are a moment, for which others wait. */
 const MOST_TRIMMED = 1000
@@ -67,7 +78,7 @@ const PIECES = `SELECT camera, track, label, from_at, sightings FROM piece
   WHERE camera = ? AND from_at >= ? AND from_at < ? AND to_at >= ? ORDER BY from_at, id LIMIT 20000`
 /** Unpacked before others have their turn: some thousand boxes at most. */
 const PIECES_A_TURN = 64
-const ONE = `SELECT ${COLUMNS} FROM event WHERE camera = ? AND began_at = ? AND number = ?`
+const ONE = `SELECT ${COLUMNS}${RECOGNISED_COLUMNS} FROM event LEFT JOIN recognised USING (camera, began_at, number) WHERE camera = ? AND began_at = ? AND number = ?`
 
 /** An event that reaches into a span begins at most so long before it. A longer one is found by its beginning. */
 const LONGEST_MS = 3_600_000
@@ -83,12 +94,14 @@ interface StoreOptions {
     /** Keys `events.max` and `events.tracks`. */
     events: number
     pieces: number
+    /** Key `recognition.readings`. */
+    readings: number
   }
   /** The database was damaged, and a new one was begun. */
   onPutAside(why: string): void
 }
 
-export function openEventStore({ folder, limits, onPutAside }: StoreOptions): EventStore {
+export function openEventStore({ folder, limits, onPutAside }: StoreOptions): EventStore & RecognisedStore {
   const writer = startWriter(join(folder, SIGHT_FILE), {
     ...{ busyMs: 5000, heapMib: EVENTS_HEAP_MIB, mayLoseNewest: true },
     spare: { applicationId: APPLICATION_ID, schema: SCHEMA, onPutAside },
@@ -106,6 +119,7 @@ export function openEventStore({ folder, limits, onPutAside }: StoreOptions): Ev
 
   return {
     ...readersOf(writer),
+    ...recognisedStore(writer),
     async put(events, pieces) {
       await writer.write([
         { sql: PUT_EVENT, values: events.map(eventValues) },
@@ -115,10 +129,12 @@ export function openEventStore({ folder, limits, onPutAside }: StoreOptions): Ev
       if (puts % PUTS_UNTIL_TRIM !== 1) return
       await trim('event', limits.events)
       await trim('piece', limits.pieces)
+      await trim('recognised', limits.readings)
     },
     async forget(camera, from, to) {
       const values = [[camera, Math.floor(from), Math.ceil(to)]]
-      const work: Work[] = [FORGET_EVENTS, FORGET_PIECES, FORGET_OFFSETS].map((sql) => ({ sql, values }))
+      const gone = [FORGET_EVENTS, FORGET_PIECES, FORGET_OFFSETS, FORGET_RECOGNISED]
+      const work: Work[] = gone.map((sql) => ({ sql, values }))
       await writer.write(work)
     },
     putOffset: (camera, at, offsetMs) =>
@@ -147,8 +163,13 @@ function readersOf(writer: Writer): Pick<EventStore, 'cameras' | 'density' | 'fi
       }
       return [...new Set(found)]
     },
-    async find({ cameras, label, limit, since = 0, until = Number.MAX_SAFE_INTEGER }) {
+    async find(wish) {
+      const { cameras, label, limit, plate, since = 0, until = Number.MAX_SAFE_INTEGER, who } = wish
       if (cameras.length === 0) return []
+      if (plate !== undefined || who !== undefined) {
+        const asked = recognisedFind({ ...wish, since, until, longestMs: LONGEST_MS }, labelTest(label), COLUMNS)
+        return (await writer.read(asked.sql, asked.values)).map(eventOf)
+      }
       // A few texts of the question serve all accounts: what there is not is asked for with an empty id.
       const places = 2 ** Math.ceil(Math.log2(cameras.length))
       const named = labelTest(label)
@@ -211,7 +232,8 @@ function findText(places: number, column: 'label' | 'grp' | undefined): string {
     AND began_at <= ? AND last_at >= ? ${column ? `AND ${column} = ?` : ''} ORDER BY began_at DESC, number DESC LIMIT ?)`
   const ids = `SELECT id FROM (${Array.from({ length: places }, () => one).join(' UNION ALL ')})
     ORDER BY began_at DESC LIMIT ?`
-  return `SELECT ${COLUMNS} FROM event WHERE id IN (${ids}) ORDER BY began_at DESC, camera, number DESC`
+  return `SELECT ${COLUMNS}${RECOGNISED_COLUMNS} FROM event LEFT JOIN recognised USING (camera, began_at, number)
+    WHERE event.id IN (${ids}) ORDER BY began_at DESC, camera, number DESC`
 }
 
 function keyOf(id: string): [camera: string, beganAt: number, number: number] | undefined {
@@ -229,7 +251,7 @@ function eventValues(event: SightEvent): SqlValue[] {
 }
 
 function eventOf(row: SqlValue[]): SightEvent {
-  const [camera, beganAt, number, label, group, source, score, lastAt, endedAt, bestAt, box] = row
+  const [camera, beganAt, number, label, group, source, score, lastAt, endedAt, bestAt, box, ...more] = row
   return {
     ...{ id: `${camera}-${beganAt}-${number}`, cameraId: String(camera), label: String(label), score: Number(score) },
     group: labelGroups[Number(group)] as LabelGroup,
@@ -237,6 +259,7 @@ function eventOf(row: SqlValue[]): SightEvent {
     ...{ beganAt: Number(beganAt), lastAt: Number(lastAt), bestAt: Number(bestAt) },
     endedAt: endedAt === null ? null : Number(endedAt),
     box: box instanceof Uint8Array ? unpackedBox(box, 0) : null,
+    recognised: recognisedOf(more),
   }
 }
 

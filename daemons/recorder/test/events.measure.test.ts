@@ -23,7 +23,11 @@ const slow = { timeout: 900_000 }
 t.test('A.events any filter over a million events is answered in less than 50 ms, 99 times of 100', slow, async (t) => {
   const chance = chanceOf(7)
   const one = <Value>(list: readonly Value[]) => list[Math.floor(chance() * list.length)] as Value
-  const store = openEventStore({ folder: t.testdir({}), limits: { events: 2e6, pieces: 1e6 }, onPutAside() {} })
+  const store = openEventStore({
+    folder: t.testdir({}),
+    limits: { events: 2e6, pieces: 1e6, readings: 1e6 },
+    onPutAside() {},
+  })
   t.teardown(() => store.close())
   for (let put = 0; put < EVENTS / AT_ONCE; put++) {
     const events = Array.from({ length: AT_ONCE }, (_, place): SightEvent => {

@@ -1,5 +1,6 @@
 /** The process plantroom-eyes as a recorder has it: begun, asked for pictures, ended. */
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { eyesCommand } from '../io/eyes-command.ts'
 import { createWorkerReader, writeWorkerMessage } from '../wire/worker-message.ts'
@@ -8,6 +9,10 @@ const [EYES] = eyesCommand() ?? []
 
 /** The folder of the model that comes along. */
 export const MODEL = join(dirname(EYES ?? ''), 'models/nanodet-g')
+
+/** Why plates cannot be tried here, or false. */
+export const noPlateModels =
+  !existsSync(join(MODEL, '../plates/manifest.json')) && 'the networks for plates are not built: make detector'
 
 /** Why it cannot be tried here, or false. */
 export const noEyes = EYES === undefined && 'the detector is not built, or npm was not reached: make detector'
@@ -63,6 +68,11 @@ export function startEyes(...args: string[]) {
     async look({ height, rgb, width }: Rgb, more: object = {}): Promise<Head> {
       asked++
       tell({ kind: 'picture', id: asked, camera: 'c1', at: 0, width, height, format: 'rgb24', ...more }, rgb)
+      return await said()
+    },
+    async recognise({ height, rgb, width }: Rgb): Promise<Head> {
+      asked++
+      tell({ kind: 'recognise', id: asked, width, height, format: 'rgb24' }, rgb)
       return await said()
     },
     /** @returns the code it ended with */

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { MODEL, noEyes, startEyes } from './eyes-stage.ts'
+import { MODEL, noEyes, noPlateModels, startEyes } from './eyes-stage.ts'
+import { noPlates, plateOf, platePicture } from './plate-pictures.ts'
 import { judgeBoxes, picturesOf, SCENE_NUMBERS, streetFilm } from './street-film.ts'
 
 const GREY = { width: 64, height: 36, rgb: new Uint8Array(64 * 36 * 3).fill(90) }
@@ -27,6 +28,34 @@ t.test('A.seeing the model sees who is in the street, and who is not', { skip: n
   t.ok(found.personsFound >= 0.9 * found.persons, `${found.personsFound} persons of ${found.persons}`)
   t.ok(found.false.length <= 1, `at most one false in ten pictures: ${found.false}`)
   t.equal(found.vehiclesFound, found.vehicles, 'all vehicles')
+  t.equal(await eyes.end(), 0)
+  t.equal(eyes.complaints(), '')
+})
+
+t.test('A.events plates are read in pictures of vehicles', { skip: noEyes || noPlateModels || noPlates }, async (t) => {
+  const eyes = startEyes()
+  t.match(await eyes.said(), { kind: 'ready', recognises: ['plate'] })
+  const plain = (text: string) => text.replace(/[^A-Z0-9]/g, '')
+  for (const [width, least] of [
+    [90, 12],
+    [120, 14],
+  ] as const) {
+    let right = 0
+    for (let number = 0; number < 16; number++) {
+      const plate = plateOf(number)
+      const answer = await eyes.recognise(platePicture(plate, width, number))
+      t.match(answer, { kind: 'recognised', took_ms: Number })
+      const [best] = answer.plates as { text: string; confidence: number; box: number[] }[]
+      if (best && plain(best.text) === plain(plate)) right++
+    }
+    t.comment(`${right} of 16 plates of ${width} pixels`)
+    t.ok(right >= least, `${right} of 16 plates of ${width} pixels, at least ${least}`)
+  }
+  t.match(await eyes.recognise(GREY), { kind: 'recognised', plates: [] })
+  t.match(await eyes.recognise({ ...GREY, height: 35 }), { kind: 'failed', why: /64 x 35/ })
+  t.match(await eyes.recognise(platePicture('PARCEL', 120, 1)), { plates: [] }, 'a word without a digit is no plate')
+  const slim = await eyes.recognise({ width: 36, height: 1080, rgb: new Uint8Array(36 * 1080 * 3) })
+  t.match(slim, { kind: 'recognised', plates: [] })
   t.equal(await eyes.end(), 0)
   t.equal(eyes.complaints(), '')
 })

@@ -32,7 +32,7 @@ function brightest(rgb: Uint8Array, { height, width }: Size): number[] | undefin
 
 function boxesOf(rgb: Uint8Array, size: Size): unknown[] {
   const box = brightest(rgb, size)
-  const own = box ? [{ label: 'person', score: 0.9, box }] : []
+  const own = box ? [{ label: how === 'reads' ? 'car' : 'person', score: 0.9, box }] : []
   if (how !== 'lies') return own
   const lies = [
     { label: 'unheard-of', score: 0.9, box: [0, 0, 1, 1] },
@@ -44,7 +44,23 @@ function boxesOf(rgb: Uint8Array, size: Size): unknown[] {
   return [...lies, ...own]
 }
 
+/** Plates, and what a hostile program may say instead of them. */
+function platesOf(): unknown {
+  const box = [0.4, 0.4, 0.6, 0.5]
+  const lies = [
+    { text: 'x'.repeat(100_000), confidence: 0.9, box },
+    { text: 'AB\u0007 12', confidence: 0.9, box },
+    { text: 'AB 123', confidence: Number.NaN, box },
+  ]
+  return [
+    ...lies,
+    { text: 'B-XY 1234', confidence: 0.93, box },
+    ...new Array(5).fill({ text: 'ZZ 999', confidence: 1, box }),
+  ]
+}
+
 function answer(head: Size & { kind: string; id: number }, body: Uint8Array): void {
+  if (head.kind === 'recognise') send({ kind: 'recognised', id: head.id, plates: platesOf(), took_ms: 2 })
   if (head.kind !== 'picture' || how === 'hangs') return
   if (how === 'crashes') process.exit(3)
   if (how === 'babbles') process.stdout.write('Loading model, please wait...\n')
@@ -71,5 +87,6 @@ if (how === 'lacks') {
   send({ kind: 'fault', why: 'The model file is missing. Install plantroom-eyes-models' })
   process.stdin.destroy()
 } else if (how !== 'sleeps') {
-  send({ kind: 'ready', protocol: 1, name: 'played', labels: ['person', 'car'], width: 208, height: 160 })
+  const recognises = how === 'reads' ? ['plate', 'thought', 7] : undefined
+  send({ kind: 'ready', protocol: 1, name: 'played', labels: ['person', 'car'], width: 208, height: 160, recognises })
 }

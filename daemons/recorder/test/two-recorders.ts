@@ -143,7 +143,7 @@ async function seeEvents(
 ) {
   const folder = `${state}-index`
   mkdirSync(folder, { recursive: true })
-  const store = openEventStore({ folder, limits: { events: 1000, pieces: 1000 }, onPutAside() {} })
+  const store = openEventStore({ folder, limits: { events: 1000, pieces: 1000, readings: 1000 }, onPutAside() {} })
   const beganAt = Math.round((bounds.start + bounds.end) / 2)
   const box = [0.25, 0.25, 0.5, 0.5] as const
   const events = [...foreign, ...own].flatMap((cameraId) =>

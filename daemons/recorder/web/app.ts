@@ -20,6 +20,7 @@ const CameraPage = lazy(async () => (await import('./camera-page.ts')).CameraPag
 const PlaybackPage = lazy(async () => (await import('./playback-page.ts')).PlaybackPage)
 const PlanPage = lazy(async () => (await import('./plan-page.ts')).PlanPage)
 const EventsPage = lazy(async () => (await import('./events-page.ts')).EventsPage)
+const PeoplePage = lazy(async () => (await import('./people-page.ts')).PeoplePage)
 const HealthPage = lazy(async () => (await import('./health-page.ts')).HealthPage)
 const SetUpPage = lazy(async () => (await import('./set-up-page.ts')).SetUpPage)
 const StoragePage = lazy(async () => (await import('./storage-page.ts')).StoragePage)
@@ -116,6 +117,15 @@ const PAGES: readonly Page[] = [
     icon: 'search',
     below: 'playback',
     draw: (event) => html`<${EventsPage} event=${event} />`,
+  },
+  {
+    word: 'people',
+    label: texts.people,
+    key: 'n',
+    icon: 'users',
+    isForAdmins: true,
+    below: 'playback',
+    draw: (what, which) => html`<${PeoplePage} what=${what} which=${which} />`,
   },
   {
     word: 'health',

@@ -13,6 +13,9 @@ export interface SeenEvent {
   started_at: number
   /** Null while it goes on. */
   ended_at: number | null
+  /** Where recognition is on. */
+  identity_name?: string | null
+  plate_text?: string | null
 }
 
 export type { DetectorKind }

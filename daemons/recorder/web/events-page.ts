@@ -90,7 +90,16 @@ function filters(wish: Wish, setWish: (wish: Wish) => void): VNode {
       ${texts.seenGroups.map(([value, label]) => html`<option value=${value} selected=${value === wish.label}>${label}</option>`)}</select></div>`
 }
 
-function card({ camera_id, camera_name, ended_at, id, label, started_at }: SeenEvent): VNode {
+function card({
+  camera_id,
+  camera_name,
+  ended_at,
+  id,
+  identity_name,
+  label,
+  plate_text,
+  started_at,
+}: SeenEvent): VNode {
   const now = daemonNow()
   const day = dateOf(started_at, zone.value)
   const time = timeOf(started_at, zone.value)
@@ -98,7 +107,7 @@ function card({ camera_id, camera_name, ended_at, id, label, started_at }: SeenE
   const when = day === dateOf(now, zone.value) ? time : `${day} ${time}`
   return html`<li key=${id}><a href=${linkTo('playback', camera_id, String(started_at - BEFORE_MS))}>
     <img key=${String(ended_at)} src=${thumbnailPath(id)} alt=${texts.pictureOfEvent(label, camera_name, when)} loading="lazy" width="320" height="180" />
-    <span><b>${texts.seenLabel(label)}</b></span><span class="small soft">${camera_name}</span><span class="small faint">${when}, ${lasted}</span></a></li>`
+    <span><b>${identity_name ?? (plate_text ? texts.seenPlate(label, plate_text) : texts.seenLabel(label))}</b></span><span class="small soft">${camera_name}</span><span class="small faint">${when}, ${lasted}</span></a></li>`
 }
 
 function more(events: readonly SeenEvent[], wish: Wish, setWish: (wish: Wish) => void): Child {

@@ -77,7 +77,7 @@ function Turning(facts: KnownFacts): VNode {
   if (!turning.supported) return pairsOf(facts)
   if (!turning.geometry) {
     const act = html`<${Act} kind="primary" run=${() => void train()} waits=${isTraining}>${texts.trainIt}</${Act}>`
-    return html`${head}<section class="panel">${isTraining ? say('busy', texts.itTrains, texts.trainingMeans) : say('off', texts.notTrained, texts.trainingMeans, act)}</section>`
+    return html`${head}<section class="panel">${isTraining ? say('busy', texts.itTrains, texts.trainingIsFor) : say('off', texts.notTrained, texts.trainingIsFor, act)}</section>`
   }
   const first = placement.calibration?.kind === 'ptz' ? placement.calibration.samples : []
   return html`<${PlanSamples} plan=${plan} limits=${known.limits.samples} camera=${camera} first=${first} again=${again} />`

@@ -215,7 +215,7 @@ export const turningNotRead = 'The camera did not say how it turns'
 export const notTrained = 'It is not known how wide this camera sees'
 export const trainIt = 'Find out by turning it'
 export const itTrains = 'The camera turns to and fro'
-export const trainingMeans =
+export const trainingIsFor =
   'That takes some minutes, in daylight, and it looks where it did afterwards. Then it is calibrated by aiming.'
 export const stillForPoints = 'What is marked here is marked on the plan too, in the same order.'
 export const withoutStill = 'Without a picture nothing can be marked in it.'
@@ -384,6 +384,7 @@ export const seenGroups = [
   ['other', 'Motion and other'],
 ] as const
 export const seenLabel = (label: string) => label.charAt(0).toUpperCase() + label.slice(1)
+export const seenPlate = (label: string, plate: string) => `${seenLabel(label)} ${plate}`
 export const goesOn = 'goes on'
 export const lasted = (time: string) => `for ${time}`
 export const pictureOfEvent = (label: string, camera: string, when: string) => `${label}, ${camera}, ${when}`
@@ -416,6 +417,56 @@ export const detectorMeans = {
 export const detectorNotRead = 'The detector could not be asked'
 export const askingDetector = 'Asking the detector'
 export const detectorSeesNothing = 'The detector sees nothing'
+
+// People (people-page.ts)
+
+export const people = 'People'
+export const askingPeople = 'Asking who is known'
+export const peopleNotRead = 'What is recognised could not be read'
+export const recognitionUnavailable = 'Recognition of plates is unavailable'
+export const recognitionIsOff = 'Plates are not read'
+export const recognitionMeans =
+  'Plates of vehicles can be read, so that events are found by them. Whose plates are kept may be a matter of law where you are: ask first.'
+export const platesAreRead = 'Plates of vehicles are read'
+export const namedAndUnnamed = (names: string, plates: string) => `${names}; ${plates} without one.`
+export const recognitionOn = 'Plates are read from now on.'
+export const switchRecognitionOff = 'Stop reading plates'
+export const switchOffQuestion = 'Stop reading plates?'
+export const switchOffMeans =
+  'Events carry no plates and names any more. The names stay, and what was read goes with its footage.'
+export const keepRecognition = 'Go on reading'
+export const noUnnamedPlates = 'No plate without a name'
+export const platesCome =
+  'A plate that is read appears here once its vehicle has passed. It has to be 90 pixels wide in the recorded picture.'
+export const nothingIsRead = 'Nothing is read now.'
+export const pictureOfPlate = (plate: string) => `Vehicle with the plate ${plate}`
+export const seenTimes = (times: string) => (times === '1' ? 'seen once' : `seen ${times} times`)
+export const noNames = 'Nobody has a name'
+export const whatNamesAre = 'Name a vehicle, and its events carry the name; those of before too.'
+export const noPlate = 'no plate'
+export const nameVehicle = 'Name a vehicle'
+export const newName = 'A new name'
+export const belongsTo = 'Belongs to'
+export const nameLabel = 'Name'
+export const vehicleExample = 'Baker, blue van'
+export const platesLabel = 'Plates'
+export const platesHint = 'One a line. Letters and digits count; O and 0, 5 and S, 8 and B are the same.'
+export const isNamed = (name: string) => `It is ${name}.`
+export const seenLast = 'Seen last'
+export const notSeenYet = 'Not seen yet.'
+export const sameAs = 'Is the same as'
+export const nobodyElse = 'Nobody else'
+export const isMerged = (from: string, into: string) => `${from} is ${into} now.`
+export const mergeNamed = (from: string, into: string) => `Merge ${from} into ${into}`
+export const mergeQuestion = (from: string, into: string) => `Merge ${from} into ${into}?`
+export const mergingMeans = (from: string, into: string) =>
+  `${into} gets the plates and events of ${from}, and the name ${from} is gone.`
+export const keepBoth = 'Keep both'
+export const forgetNamed = (name: string) => `Forget ${name}`
+export const forgetQuestion = (name: string) => `Forget ${name}?`
+export const forgettingMeans = 'Its events are of somebody unknown then. Plates that were read go with their footage.'
+export const keepNamed = (name: string) => `Keep ${name}`
+export const isForgotten = (name: string) => `${name} is forgotten.`
 
 // Playback (playback-page.ts)
 

@@ -3,7 +3,7 @@ import type { SeenBox } from './model-boxes.ts'
 import type { ModelInput, ModelManifest } from './model-manifest.ts'
 
 /** Red, green and blue of each pixel, row by row from the top. */
-interface RgbPicture {
+export interface RgbPicture {
   width: number
   height: number
   rgb: Uint8Array

@@ -1,5 +1,6 @@
 /** Events: what was seen from its first picture to its last, as it is told and kept. */
 import type { Clock, Timer } from '#kit/clock.ts'
+import type { Recognised, WhoWish } from '../recognition/recognised.ts'
 import type { Box } from './boxes.ts'
 import { groupOf, type LabelGroup } from './labels.ts'
 import type { Track } from './tracker.ts'
@@ -24,6 +25,8 @@ export interface SightEvent {
   bestAt: number
   box: Box | null
   source: EventSource
+  /** Who or what it was; undefined where nobody has looked. */
+  recognised?: Recognised | undefined
 }
 
 /** One picture of a track. */
@@ -50,6 +53,10 @@ export interface EventWish {
   /** Any moment of it lies in this span. */
   since?: number | undefined
   until?: number | undefined
+  /** Of those that were recognised. */
+  who?: WhoWish | undefined
+  /** All or part of a plate, folded. */
+  plate?: string | undefined
   limit: number
 }
 

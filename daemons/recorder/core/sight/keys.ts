@@ -125,3 +125,40 @@ export const events = Type.Object(
   },
   { additionalProperties: false, default: {}, description: 'events: what was seen, when and where' },
 )
+
+export const recognition = Type.Object(
+  {
+    looks: Type.Integer({
+      default: 4,
+      minimum: 1,
+      maximum: 16,
+      description: 'moments of one vehicle at which its plate is looked for, at most',
+    }),
+    waiting: Type.Integer({
+      default: 64,
+      minimum: 1,
+      maximum: 1024,
+      description: 'vehicles that wait to be looked at; further ones are not recognised',
+    }),
+    look_ms: Type.Integer({
+      default: 500,
+      minimum: 100,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'least time between two looks, of all cameras',
+    }),
+    readings: Type.Integer({
+      default: 100_000,
+      minimum: 1000,
+      maximum: 1_000_000,
+      description: 'events of which is kept what was recognised; beyond, the oldest are events like others again',
+    }),
+    identities: Type.Integer({
+      default: 500,
+      minimum: 1,
+      maximum: 5000,
+      description: 'names in the book of identities, at most',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'who it was: plates of vehicles' },
+)

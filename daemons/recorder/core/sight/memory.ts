@@ -40,6 +40,21 @@ export function sightRows(): MemoryRow[] {
       isHeap: true,
       shownBy: 'daemons/recorder/test/core/sight/events.test.ts',
     },
+    {
+      what: 'a picture in which somebody is recognised',
+      // As it comes from the decoder, cut out, and as it goes to the detector.
+      all: 3 * PICTURE_BYTES,
+      shownBy: 'daemons/recorder/test/core/recognition/recognition.test.ts',
+    },
+    {
+      ...{ what: 'vehicles that wait to be recognised', of: 'vehicle', many: 'recognition.waiting', each: 8 * KIB },
+      isHeap: true,
+      shownBy: 'daemons/recorder/test/core/recognition/recognition.test.ts',
+    },
+    {
+      ...{ what: 'the book of identities', of: 'name', many: 'recognition.identities', each: 4 * KIB, isHeap: true },
+      shownBy: 'daemons/recorder/test/core/recognition/identities.test.ts',
+    },
     threadRow('the thread of events', old + young, 'daemons/recorder/test/io/event-store.test.ts'),
     {
       ...{ what: 'the process that decodes for the detector', all: 'detector.memory_bytes' },

@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { foldedPlate } from '../../core/recognition/plates.ts'
 import type { SightEvent } from '../../core/sight/events.ts'
 import { groupOf } from '../../core/sight/labels.ts'
 import { EVENTS_HEAP_MIB } from '../../core/sight/memory.ts'
@@ -15,7 +16,7 @@ function eventAt(beganAt: number, more: Partial<SightEvent> & { number?: number 
   return { ...facts, ...times, box: [0.1, 0.2, 0.3, 0.4], source: 'external', ...rest }
 }
 
-function open(t: Test, folder = t.testdir({}), limits = { events: 1e6, pieces: 1e6 }) {
+function open(t: Test, folder = t.testdir({}), limits = { events: 1e6, pieces: 1e6, readings: 1e6 }) {
   const told: string[] = []
   const store = openEventStore({ folder, limits, onPutAside: (why) => told.push(why) })
   t.teardown(() => store.close())
@@ -68,7 +69,7 @@ t.test('A.tracks pieces come back as they were, of the span that is asked for', 
 })
 
 t.test('footage that goes takes its events along, and no more rows are kept than the limit', async (t) => {
-  const { store } = open(t, undefined, { events: 50, pieces: 10 })
+  const { store } = open(t, undefined, { events: 50, pieces: 10, readings: 5 })
   await store.put([eventAt(1000), eventAt(2000), eventAt(2000, { cameraId: YARD })], [])
   await store.forget(DOOR, 1000, 2000)
   t.same(
@@ -154,4 +155,68 @@ t.test('A.tracks offsets are told by those measured nearest, and go with their f
   await store.forget(DOOR, 0, 8000)
   t.same(await store.offsetNear(DOOR, 1500, 2500), { offsetMs: 400, at: 9000 })
   t.same(await store.offsetNear(YARD, 0, 10), { offsetMs: -300, at: 2000 })
+})
+
+const read = (
+  text: string,
+  identityId: string | null = null,
+  state: 'known' | 'unknown' = 'unknown',
+  confidence = 0.9,
+) => ({
+  ...{ identityId, method: identityId === null ? null : ('plate' as const), plate: { text, state, confidence } },
+})
+
+t.test('A.events who and plate find what was recognised, of cameras that are asked for alone', async (t) => {
+  const { folder, store } = open(t)
+  const all = [1000, 2000, 3000, 4000, 5000].map((at) =>
+    eventAt(at, { label: 'car', ...(at === 3000 && { cameraId: YARD }) }),
+  )
+  await store.put(all, [])
+  await store.recognise(`${DOOR}-1000-1`, read('B-XY 1234', 'id1', 'known'))
+  await store.recognise(`${DOOR}-2000-1`, read('S0S 88'))
+  await store.recognise(`${YARD}-3000-1`, read('b xy 1234'))
+  await store.recognise(`${DOOR}-4000-1`, { identityId: null, method: null, plate: null })
+  const find = async (wish: object) =>
+    (await store.find({ cameras: [DOOR, YARD], limit: 10, ...wish })).map(({ beganAt }) => beganAt)
+  t.same(await find({}), [5000, 4000, 3000, 2000, 1000])
+  t.same(await find({ plate: foldedPlate('xy-12') }), [3000, 1000], 'a part of it')
+  t.same(await find({ plate: foldedPlate('5o5BB') }), [2000], 'signs that are taken for each other')
+  t.same(await find({ plate: foldedPlate('xy'), cameras: [DOOR] }), [1000])
+  t.same(await find({ plate: foldedPlate('xy'), limit: 1 }), [3000])
+  t.same(await find({ plate: foldedPlate('xy'), until: 1500 }), [1000])
+  t.same(await find({ plate: foldedPlate('xy'), label: 'person' }), [])
+  t.same(await find({ plate: '%' }), [], 'no sign stands for others')
+  t.same(await find({ who: { certainty: 'known' } }), [1000])
+  t.same(await find({ who: { certainty: 'unknown' } }), [4000, 3000, 2000], 'those that were looked at')
+  t.same(await find({ who: { identityId: 'id1' } }), [1000])
+  t.match(await store.one(`${DOOR}-1000-1`), { recognised: read('B-XY 1234', 'id1', 'known') })
+  t.match(await store.unnamed(10), [
+    { text: 'b xy 1234', count: 1, lastAt: 3000, eventId: `${YARD}-3000-1` },
+    { text: 'S0S 88', count: 1 },
+  ])
+  await store.rejudge('id2', [foldedPlate('SOS 88'), foldedPlate('nobody 1')])
+  t.same(await find({ who: { identityId: 'id2' } }), [2000], 'what was recorded gets the name')
+  await store.rejudge('id1', [])
+  t.same(await find({ who: { identityId: 'id1' } }), [], 'and loses it')
+  t.match(await store.one(`${DOOR}-1000-1`), {
+    recognised: { identityId: null, method: null, plate: { state: 'unknown' } },
+  })
+  await store.forget(DOOR, 0, 2500)
+  await store.close()
+  const again = open(t, folder)
+  t.same(
+    (await again.store.unnamed(10)).map(({ text }) => text),
+    ['b xy 1234'],
+    'it goes with the footage',
+  )
+})
+
+t.test('what was recognised is bounded: the oldest goes first', async (t) => {
+  const { store } = open(t, undefined, { events: 50, pieces: 10, readings: 5 })
+  for (let at = 1; at <= 9; at++) await store.recognise(`${DOOR}-${at}-1`, read(`AB ${100 + at}`))
+  await store.put([eventAt(9)], [])
+  t.same(
+    (await store.unnamed(10)).map(({ lastAt }) => lastAt),
+    [9, 8, 7, 6, 5],
+  )
 })

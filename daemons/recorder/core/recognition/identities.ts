@@ -1,0 +1,202 @@
+/** The book of identities: whom somebody gave a name, and by what they are recognised. */
+import { Fault } from '#kit/pure/fault.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
+import { type Certainty, foldedPlate, isOneOff, plainPlate } from './plates.ts'
+
+/** A vehicle with a name. */
+export interface Identity {
+  id: string
+  name: string
+  /** Letters and digits, in capitals. */
+  plates: readonly string[]
+  /** Epoch milliseconds. */
+  createdAt: number
+}
+
+/** What is on the disk. */
+export interface RecognitionRecord {
+  /** Whether anything is recognised. */
+  enabled: boolean
+  identities: readonly Identity[]
+}
+
+interface IdentityWish {
+  name?: string | undefined
+  plates?: readonly string[] | undefined
+}
+
+interface BookParts {
+  record: RecognitionRecord
+  /** Resolves once it is on disk. */
+  save(record: RecognitionRecord): Promise<void>
+  newId(): string
+  nowAt(): number
+  /** Key `recognition.identities`. */
+  most: number
+  /** These have other plates now, or none: what was recorded is judged anew. */
+  onChange(changed: readonly Pick<Identity, 'id' | 'plates'>[]): Promise<void>
+}
+
+/** What a reading is taken for. */
+interface Match {
+  identityId: string | null
+  state: Certainty
+}
+
+/** Changes throw Fault `bad_plate`, `plate_taken`, `unknown_identity`, `too_many_identities`, `store_write_failed`. */
+export interface IdentityBook {
+  isOn(): boolean
+  turn(isOn: boolean): Promise<void>
+  list(): readonly Identity[]
+  find(id: string): Identity | undefined
+  /** @throws Fault `unknown_identity` */
+  require(id: string): Identity
+  match(plate: string, confidence: number): Match
+  add(wish: { name: string; plates: readonly string[] }): Promise<Identity>
+  change(id: string, wish: IdentityWish): Promise<Identity>
+  /** What one has the other has, and the one is gone. */
+  merge(id: string, into: string): Promise<Identity>
+  forget(id: string): Promise<void>
+}
+
+/** Vehicles of one name. */
+export const MOST_PLATES_OF_ONE = 16
+
+/** A plate that was read with less is no proof. */
+export const SURE_CONFIDENCE = 0.75
+/** With so few signs one that is wrong makes it any plate. */
+const LEAST_FOR_ONE_OFF = 5
+
+export function createIdentityBook(parts: BookParts): IdentityBook {
+  return new Book(parts)
+}
+
+type Changed = readonly Pick<Identity, 'id' | 'plates'>[]
+
+class Book implements IdentityBook {
+  readonly #parts: BookParts
+  #enabled: boolean
+  #identities: readonly Identity[]
+  readonly #inTurn = createSerialTurn()
+
+  constructor(parts: BookParts) {
+    this.#parts = parts
+    this.#enabled = parts.record.enabled
+    this.#identities = parts.record.identities
+  }
+
+  isOn(): boolean {
+    return this.#enabled
+  }
+
+  turn(isOn: boolean): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#parts.save({ enabled: isOn, identities: this.#identities })
+      this.#enabled = isOn
+    })
+  }
+
+  list(): readonly Identity[] {
+    return this.#identities
+  }
+
+  find(id: string): Identity | undefined {
+    return this.#identities.find((one) => one.id === id)
+  }
+
+  require(id: string): Identity {
+    const found = this.find(id)
+    if (!found) throw new Fault('unknown_identity', 'There is no identity with this id: it was merged or forgotten.')
+    return found
+  }
+
+  match(plate: string, confidence: number): Match {
+    const folded = foldedPlate(plate)
+    const same = this.#identities.find(({ plates }) => plates.some((one) => foldedPlate(one) === folded))
+    if (same) return { identityId: same.id, state: confidence >= SURE_CONFIDENCE ? 'known' : 'unsure' }
+    const near = this.#identities.filter(({ plates }) =>
+      plates.some((one) => one.length >= LEAST_FOR_ONE_OFF && isOneOff(foldedPlate(one), folded)),
+    )
+    // Of two that it may be it is neither.
+    const [only] = near.length === 1 ? near : []
+    return only ? { identityId: only.id, state: 'unsure' } : { identityId: null, state: 'unknown' }
+  }
+
+  add({ name, plates }: { name: string; plates: readonly string[] }): Promise<Identity> {
+    const { most, newId, nowAt } = this.#parts
+    return this.#inTurn(async () => {
+      if (this.#identities.length >= most)
+        throw new Fault('too_many_identities', `${most} identities are kept at most. Forget one, or merge two.`)
+      const theirs = this.#platesOf(plates, null)
+      const made: Identity = { id: newId(), name, plates: theirs, createdAt: nowAt() }
+      await this.#put([...this.#identities, made], [made])
+      return made
+    })
+  }
+
+  change(id: string, { name, plates }: IdentityWish): Promise<Identity> {
+    return this.#inTurn(async () => {
+      const before = this.require(id)
+      const theirs = plates ? this.#platesOf(plates, id) : before.plates
+      const next = { ...before, name: name ?? before.name, plates: theirs }
+      const all = this.#identities.map((one) => (one === before ? next : one))
+      await this.#put(all, plates ? [next] : [])
+      return next
+    })
+  }
+
+  merge(id: string, into: string): Promise<Identity> {
+    return this.#inTurn(async () => {
+      const [from, to] = [this.require(id), this.require(into)]
+      if (from === to)
+        throw new Fault('unknown_identity', 'An identity cannot be merged into itself. Choose another one.')
+      const plates = [...to.plates, ...from.plates]
+      if (plates.length > MOST_PLATES_OF_ONE)
+        throw new Fault('bad_plate', `Both have ${plates.length} plates; one name has at most ${MOST_PLATES_OF_ONE}.`)
+      const next = { ...to, plates }
+      const others = this.#identities.filter((one) => one !== from)
+      await this.#put(
+        others.map((one) => (one === to ? next : one)),
+        [{ id, plates: [] }, next],
+      )
+      return next
+    })
+  }
+
+  forget(id: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const gone = this.require(id)
+      const others = this.#identities.filter((one) => one !== gone)
+      await this.#put(others, [{ id, plates: [] }])
+    })
+  }
+
+  async #put(next: readonly Identity[], changed: Changed): Promise<void> {
+    await this.#parts.save({ enabled: this.#enabled, identities: next })
+    this.#identities = next
+    await this.#parts.onChange(changed)
+  }
+
+  /** @throws Fault `bad_plate`, `plate_taken` */
+  #platesOf(texts: readonly string[], of: string | null): string[] {
+    const plates = [...new Map(texts.map(requirePlain).map((plate) => [foldedPlate(plate), plate])).values()]
+    if (plates.length > MOST_PLATES_OF_ONE)
+      throw new Fault('bad_plate', `${plates.length} plates were given; one name has at most ${MOST_PLATES_OF_ONE}.`)
+    for (const plate of plates) {
+      const folded = foldedPlate(plate)
+      const other = this.#identities.find(
+        ({ id, plates: theirs }) => id !== of && theirs.some((one) => foldedPlate(one) === folded),
+      )
+      if (other)
+        throw new Fault('plate_taken', `The plate ${plate} belongs to ${other.name}. Change or merge that one.`)
+    }
+    return plates
+  }
+}
+
+/** @throws Fault `bad_plate` */
+export function requirePlain(text: string): string {
+  const plain = plainPlate(text)
+  if (plain !== '') return plain
+  throw new Fault('bad_plate', `'${text}' has no letter or digit. Write the plate as it stands on the vehicle.`)
+}

@@ -1,0 +1,113 @@
+/** What was recognised of events, in their database: a table of its own, by the same names. */
+import type { SqlValue, Writer } from '#kit/store/sqlite-writer.ts'
+import { SURE_CONFIDENCE } from '../core/recognition/identities.ts'
+import type { Certainty } from '../core/recognition/plates.ts'
+import { foldedPlate } from '../core/recognition/plates.ts'
+import { certaintyOf, type Recognised, type RecognisedStore } from '../core/recognition/recognised.ts'
+import type { EventWish } from '../core/sight/events.ts'
+
+export const RECOGNISED_SCHEMA = [
+  `CREATE TABLE IF NOT EXISTS recognised (id INTEGER PRIMARY KEY, camera TEXT NOT NULL, began_at INTEGER NOT NULL,
+    number INTEGER NOT NULL, who INTEGER NOT NULL, identity TEXT, method TEXT, plate TEXT, folded TEXT,
+    plate_state INTEGER, confidence REAL) STRICT`,
+  'CREATE UNIQUE INDEX IF NOT EXISTS recognised_event ON recognised (camera, began_at, number)',
+  // In the order in which they are told, so that the newest are found without looking at all.
+  `CREATE INDEX IF NOT EXISTS recognised_when ON recognised (began_at DESC, camera, number DESC, folded)`,
+  'CREATE INDEX IF NOT EXISTS recognised_who ON recognised (who, began_at DESC, camera, number DESC, folded)',
+  'CREATE INDEX IF NOT EXISTS recognised_identity ON recognised (identity, began_at DESC, camera, number DESC, folded)',
+  'CREATE INDEX IF NOT EXISTS recognised_plate ON recognised (folded, identity)',
+]
+
+/** As numbers of the table. */
+const CERTAINTIES: readonly Certainty[] = ['known', 'unsure', 'unknown']
+
+/** Behind those of an event. */
+export const RECOGNISED_COLUMNS = ', who, identity, method, plate, plate_state, confidence'
+export const FORGET_RECOGNISED = 'DELETE FROM recognised WHERE camera = ? AND began_at >= ? AND began_at < ?'
+
+const PUT = `INSERT INTO recognised (camera, began_at, number, who, identity, method, plate, folded, plate_state, confidence)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (camera, began_at, number) DO UPDATE SET who = excluded.who, identity = excluded.identity,
+    method = excluded.method, plate = excluded.plate, folded = excluded.folded, plate_state = excluded.plate_state,
+    confidence = excluded.confidence`
+const UNNAME = 'UPDATE recognised SET identity = NULL, method = NULL, who = 2, plate_state = 2 WHERE identity = ?'
+const NAME = `UPDATE recognised SET identity = ?, method = 'plate', who = iif(confidence >= ${SURE_CONFIDENCE}, 0, 1),
+  plate_state = iif(confidence >= ${SURE_CONFIDENCE}, 0, 1) WHERE folded = ?`
+/** Of the newest 5000, so that it costs the same however many there are. The other columns are those of the last moment. */
+const UNNAMED = `SELECT plate, count(*), max(began_at) AS last_at, camera, number FROM
+  (SELECT plate, folded, began_at, camera, number FROM recognised INDEXED BY recognised_identity
+    WHERE identity IS NULL AND folded IS NOT NULL ORDER BY began_at DESC LIMIT 5000)
+  GROUP BY folded ORDER BY last_at DESC LIMIT ?`
+
+export function recognisedStore(writer: Writer): RecognisedStore {
+  return {
+    async recognise(eventId, recognised) {
+      const [camera = '', beganAt = '', number = ''] = eventId.split('-')
+      await writer.write([{ sql: PUT, values: [[camera, Number(beganAt), Number(number), ...valuesOf(recognised)]] }])
+    },
+    async rejudge(identityId, folded) {
+      await writer.write([
+        { sql: UNNAME, values: [[identityId]] },
+        { sql: NAME, values: folded.map((one) => [identityId, one]) },
+      ])
+    },
+    async unnamed(limit) {
+      const rows = await writer.read(UNNAMED, [limit])
+      return rows.map(([text, count, lastAt, camera, number]) => ({
+        ...{ text: String(text), count: Number(count), lastAt: Number(lastAt) },
+        eventId: `${camera}-${lastAt}-${number}`,
+      }))
+    },
+  }
+}
+
+function valuesOf(recognised: Recognised): SqlValue[] {
+  const { identityId, method, plate } = recognised
+  const who = CERTAINTIES.indexOf(certaintyOf(recognised))
+  const read = plate && [plate.text, foldedPlate(plate.text), CERTAINTIES.indexOf(plate.state), plate.confidence]
+  return [who, identityId, method, ...(read ?? [null, null, null, null])]
+}
+
+/** @param row the columns that this adds */
+export function recognisedOf([who, identity, method, text, state, confidence]: SqlValue[]): Recognised | undefined {
+  if (who === null || who === undefined) return undefined
+  return {
+    identityId: typeof identity === 'string' ? identity : null,
+    method: method === 'plate' ? method : null,
+    plate:
+      typeof text === 'string'
+        ? { text, state: CERTAINTIES[Number(state)] ?? 'unknown', confidence: Number(confidence) }
+        : null,
+  }
+}
+
+interface Asked extends EventWish {
+  since: number
+  until: number
+  longestMs: number
+}
+
+/** The newest of all cameras: what was recognised is gone through first, by one of its indices alone. */
+export function recognisedFind(
+  { cameras, limit, longestMs, plate, since, until, who }: Asked,
+  label: { column: 'label' | 'grp'; value: string | number } | undefined,
+  columns: string,
+): { sql: string; values: SqlValue[] } {
+  const tests: string[] = []
+  const values: SqlValue[] = [since - longestMs, until]
+  const test = (sql: string, value: SqlValue) => {
+    tests.push(` AND ${sql}`)
+    values.push(value)
+  }
+  if (who && 'certainty' in who) test('who = ?', CERTAINTIES.indexOf(who.certainty))
+  if (who && 'identityId' in who) test('identity = ?', who.identityId)
+  if (plate !== undefined) test('instr(folded, ?) > 0', plate)
+  test('event.last_at >= ?', since)
+  if (label) test(`event.${label.column} = ?`, label.value)
+  const index = who ? ('certainty' in who ? 'recognised_who' : 'recognised_identity') : 'recognised_when'
+  const places = cameras.map(() => '?').join(', ')
+  const sql = `SELECT ${columns}${RECOGNISED_COLUMNS} FROM recognised INDEXED BY ${index}
+    CROSS JOIN event USING (camera, began_at, number) WHERE began_at >= ? AND began_at <= ?${tests.join('')}
+    AND camera IN (${places}) ORDER BY began_at DESC, camera, number DESC LIMIT ?`
+  return { sql, values: [...values, ...cameras, limit] }
+}
