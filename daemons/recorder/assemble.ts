@@ -20,7 +20,7 @@ import type { Ledger } from '#kit/records/ledger.ts'
 import { openRecords, type Records } from '#kit/records/records.ts'
 import type { AssembleContext, Assembled, KeptAccounts } from '#kit/run/daemon.ts'
 import type { Part } from '#kit/run/parts.ts'
-import { createCallers, recorderDialect, type SessionHolder, wholeFence } from './api/callers.ts'
+import { type Callers, createCallers, recorderDialect, type SessionHolder, wholeFence } from './api/callers.ts'
 import { cameraRoutes } from './api/camera-routes.ts'
 import { clockRoutes } from './api/clock-routes.ts'
 import { discoveryRoutes } from './api/discovery-routes.ts'
@@ -47,6 +47,7 @@ import { ptzOf, type Turning } from './assemble/ptz.ts'
 import { createReacting, type Reacting } from './assemble/reacting.ts'
 import { createSeeing, type Seeing } from './assemble/sight.ts'
 import { type Talking, talkOf } from './assemble/talk.ts'
+import { updateRoutesOf } from './assemble/updating.ts'
 import { createWatching, type Watching } from './assemble/watching.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
@@ -347,9 +348,10 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
   })
 }
 
-function sessionsOf({ clock, config }: Context) {
+function callersOf({ clock, config }: Context, people: House['people']): Callers {
   const life = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
-  return createTokenStore<SessionHolder>(life)
+  const sessions = createTokenStore<SessionHolder>(life)
+  return createCallers({ clock, accounts: people.list, sessions, tokens: people.tokens, digest })
 }
 
 function serverOf(context: Context, house: House, records: Records): HttpServer {
@@ -357,8 +359,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
   const { authority, cameras, footage, people, pictures, site, wall } = house
   const { plans } = house.plans
   const { journal, ledger, recorder, refusals } = records
-  const sessions = sessionsOf(context)
-  const callers = createCallers({ clock, accounts: people.list, sessions, tokens: people.tokens, digest })
+  const callers = callersOf(context, people)
   const seesAll = (caller: Caller | undefined) => callers.accountOf(caller).cameras === 'all'
   const { masked_streams: maskedStreams, streams, total_streams: totalStreams } = config.playback
   const extraction = createExtraction({ clock, recorder, limits: { streams, totalStreams, maskedStreams } })
@@ -395,6 +396,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...clockRoutes({ callers, cameras, recorder, ...house.clocks }),
       ...mqttRoutes({ clock, recorder, mqtt: house.mqtt }),
       ...licenceRoutes({ callers, recorder, licence: house.licence, cameras: () => cameras.list().length }),
+      ...updateRoutesOf(context, { licence: house.licence, recorder }),
       ...ptzRoutes({ clock, callers, cameras, recorder, ...house.ptz }),
       ...patrolRoutes({ callers, cameras, recorder, ...house.ptz }),
       ...storageRoutes({

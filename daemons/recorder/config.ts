@@ -12,6 +12,7 @@ import { ptz } from './core/ptz/keys.ts'
 import { cameraEvents, outputs, rules } from './core/rules/keys.ts'
 import { detector, events, recognition } from './core/sight/keys.ts'
 import { talk } from './core/talk/keys.ts'
+import { updating } from './core/updating/keys.ts'
 
 /** The recorder's default TCP port. */
 export const DEFAULT_PORT = 3133
@@ -467,6 +468,7 @@ export const config = Type.Object(
     talk,
     users,
     license,
+    updating,
     // A camera has its state and three entities: 128 of them find room.
     mqtt: mqttClientTable(1024),
     journal: journalTable(),

@@ -34,7 +34,8 @@ const end = Type.Object(
 
 const run = Type.Object(
   {
-    task: Type.Enum(['check', 'apply', 'settle']),
+    /** handed: to apply a release file that somebody has carried here. */
+    task: Type.Enum(['check', 'apply', 'handed', 'settle']),
     begunAt: instant,
     lines: Type.Array(line, { maxItems: MOST_TOLD }),
     /** Null while it runs; and of one that was cut off. */

@@ -140,7 +140,7 @@ async function bring(run: Run, offered: ProvenOffer, about: BoardAbout): Promise
   const step = stepsOf(run, version, isRefusedForGood)
   // The board keeps the whole image too while it installs it.
   await step('download', () => download(run, offered, offered.size))
-  await step('verify', () => verify(run, offered))
+  await step('verify', () => verify({ say: run.say, part: run.memory.part }, offered))
   const { hooks } = parts
   const daemons = await hooks.activeDaemons()
   const backup = await step('backup', () => hooks.backup(daemons, { from: about.runs, to: version }))

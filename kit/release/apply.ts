@@ -58,7 +58,7 @@ export interface UpdateParts extends FetchParts {
  * @throws Fault as `applyUpdate`
  */
 export async function settleUpdate(parts: UpdateParts): Promise<Switched | undefined> {
-  return await locked(parts, 'settle', settle)
+  return await withRelease(parts, 'settle', settle)
 }
 
 /**
@@ -67,7 +67,7 @@ export async function settleUpdate(parts: UpdateParts): Promise<Switched | undef
  * (`release_...`, `root_...`), and `update_other_record`, `update_older`, `update_memory_damaged`, `update_disk_full`
  */
 export async function checkForUpdate(parts: UpdateParts): Promise<UpdateOutcome> {
-  return await locked(parts, 'check', async (run) => {
+  return await withRelease(parts, 'check', async (run) => {
     const found = await check(run)
     if ('outcome' in found) return found
     const { from, offered } = found
@@ -81,31 +81,44 @@ export async function checkForUpdate(parts: UpdateParts): Promise<UpdateOutcome>
  * @throws Fault as `checkForUpdate`, and of the download, the container and the archive; what runs then runs on
  */
 export async function applyUpdate(parts: UpdateParts): Promise<UpdateOutcome> {
-  return await locked(parts, 'apply', async (run) => {
+  return await withRelease(parts, 'apply', async (run) => {
     const settled = await settle(run)
     if (settled !== undefined) return settled
     const found = await check(run)
     if ('outcome' in found) return found
-    const { from, offered } = found
-    const mark = { version: offered.version, bundle: offered.bundle }
-    run.say(`${offered.version} is there, ${from.mark.version} runs`, 'check')
-    const pending = await prepare(run, { mark, offered, from })
-    // Not a step: what is put off is no failure of the release, and the server is told of none.
-    const held = await run.hooks.hold(pending.daemons, (sentence) => run.say(sentence, 'restart'))
-    try {
-      return await finishSwitch(run, pending)
-    } finally {
-      held.release()
-    }
+    const archive = { part: run.memory.part, fetch: () => download(run, found.offered) }
+    return await applyOffered(run, { ...found, archive })
   })
 }
 
+/** What is to be applied, and where its archive comes from. */
+interface Given extends Found {
+  /** `part` is where it is once it is fetched, and is proven. */
+  archive: { part: string; fetch(): Promise<void> }
+}
+
+/** Applies a release that is proven. @throws Fault as `applyUpdate` */
+export async function applyOffered(run: Run, given: Given): Promise<Switched> {
+  const { from, offered } = given
+  const mark = { version: offered.version, bundle: offered.bundle }
+  run.say(`${offered.version} is there, ${from.mark.version} runs`, 'check')
+  const pending = await prepare(run, { ...given, mark })
+  // Not a step: what is put off is no failure of the release, and the server is told of none.
+  const held = await run.hooks.hold(pending.daemons, (sentence) => run.say(sentence, 'restart'))
+  try {
+    return await finishSwitch(run, pending)
+  } finally {
+    held.release()
+  }
+}
+
 /** An update while it has the lock. */
-interface Run extends SwitchParts {
+export interface Run extends SwitchParts {
   parts: UpdateParts
 }
 
-async function locked<Result extends UpdateOutcome | undefined>(
+/** Does it as the only one, and tells it. */
+export async function withRelease<Result extends UpdateOutcome | undefined>(
   parts: UpdateParts,
   task: UpdateRun['task'],
   work: (run: Run) => Promise<Result>,
@@ -150,8 +163,11 @@ export async function underLock<Result extends UpdateOutcome | undefined>(
   }
 }
 
-async function settle(run: Run): Promise<Switched | undefined> {
+/** Ends what was cut off. */
+export async function settle(run: Run): Promise<Switched | undefined> {
   const { installed, memory, say } = run
+  // What was carried here by hand is copied anew.
+  await rm(memory.handed, { force: true })
   const pending = await memory.pending()
   if (pending === undefined || pending.phase === 'fetching') return undefined
   const { folder } = await installed.current()
@@ -219,7 +235,8 @@ async function askServer(
   return offered
 }
 
-async function proveOffer(
+/** @throws Fault as `checkForUpdate` */
+export async function proveOffer(
   offered: Offer,
   { arch, image, nowAt, settings }: FetchParts,
   version: string,
@@ -266,12 +283,12 @@ function refuseOther(offered: Offer, { signed }: Release): void {
 
 // Everything before the links are swapped.
 
-interface Plan extends Found {
+interface Plan extends Given {
   mark: ReleaseMark
 }
 
 /** @returns the saved journal: the release is on the disk, whole */
-async function prepare(run: Run, { from, mark, offered }: Plan): Promise<Pending> {
+async function prepare(run: Run, { archive, from, mark, offered }: Plan): Promise<Pending> {
   const { hooks, installed, memory, say } = run
   const before = (await memory.pending())?.checksum
   // In this order: the part never is one of another archive than the journal says.
@@ -292,10 +309,10 @@ async function prepare(run: Run, { from, mark, offered }: Plan): Promise<Pending
   const step = stepsOf(run, mark.version)
   const backup = await step('backup', () => hooks.backup(daemons, { from: from.mark.version, to: mark.version }))
   if (backup !== null) say(`the states are kept in ${backup}`, 'backup')
-  const plan = { mark, offered, from, backup, step }
+  const plan = { archive, mark, offered, from, backup, step }
   if (!(await installed.isWhole(mark)) && !(await byDelta(run, plan))) {
-    await step('download', () => download(run, offered))
-    await step('verify', () => verify(run, offered))
+    await step('download', archive.fetch)
+    await step('verify', () => verify({ say: run.say, part: archive.part }, offered))
     await step('unpack', () => unpack(run, plan))
   }
   await step('runtime', () => runtime(run, mark))
@@ -305,8 +322,8 @@ async function prepare(run: Run, { from, mark, offered }: Plan): Promise<Pending
   return ready
 }
 
-async function removeParts({ delta, part }: UpdateMemory): Promise<void> {
-  for (const path of [part, delta]) await rm(path, { force: true })
+async function removeParts({ delta, handed, part }: UpdateMemory): Promise<void> {
+  for (const path of [part, delta, handed]) await rm(path, { force: true })
 }
 
 export type RunStep = <Result>(name: UpdateStep, task: () => Promise<Result>) => Promise<Result>
@@ -389,16 +406,17 @@ function megabytes(bytes: number): string {
   return (bytes / 1e6).toFixed(1)
 }
 
+/** @param part the file with the archive; removed if it is another one */
 export async function verify(
-  { memory, say }: Pick<Fetching, 'memory' | 'say'>,
+  { part, say }: Pick<Fetching, 'say'> & { part: string },
   { checksum, version }: ProvenOffer,
 ): Promise<void> {
-  const seen = await sha256OfFile(memory.part)
+  const seen = await sha256OfFile(part)
   if (seen !== checksum) {
-    await rm(memory.part, { force: true })
+    await rm(part, { force: true })
     throw new Fault(
       'update_wrong_checksum',
-      `what was downloaded is not ${version}: its SHA-256 is ${seen}, expected ${checksum}. It is loaded anew the next time.`,
+      `what came is not ${version}: its SHA-256 is ${seen}, expected ${checksum}. It is loaded anew the next time.`,
     )
   }
   say(`${version} is what its checksum says`, 'verify')
@@ -410,11 +428,10 @@ interface Unpacking extends Plan {
 }
 
 async function unpack(run: Run, plan: Unpacking): Promise<void> {
-  const { memory, parts } = run
-  const { ratio, unpacked_bytes: unpackedBytes } = parts.settings
+  const { ratio, unpacked_bytes: unpackedBytes } = run.parts.settings
   const { bundle } = plan.mark
   await make(run, plan, (folder) =>
-    unpackRelease(decryptFile(memory.part, keyOf(plan)), folder, { bundle, bounds: { unpackedBytes, ratio } }),
+    unpackRelease(decryptFile(plan.archive.part, keyOf(plan)), folder, { bundle, bounds: { unpackedBytes, ratio } }),
   )
 }
 

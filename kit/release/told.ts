@@ -59,7 +59,9 @@ export async function beginTelling(state: string, task: UpdateRun['task'], clock
   const end = async (ended: NonNullable<UpdateRun['end']>) => {
     told.run.end = ended
     const { outcome } = ended
-    if (outcome === 'applied' || outcome === 'rolled_back' || (outcome === 'failed' && task !== 'check'))
+    // A file that was refused at once was no update.
+    const isBegun = task === 'handed' ? told.run.lines.length > 0 : task !== 'check'
+    if (outcome === 'applied' || outcome === 'rolled_back' || (outcome === 'failed' && isBegun))
       told.last = { at: ended.at, outcome, text: ended.text }
     await save()
   }

@@ -6,6 +6,7 @@
  *     image.json         on a board that takes images, the one under way, or that was applied last
  *     download.part      what has arrived of its archive
  *     delta.part         what has arrived of the delta that is tried first
+ *     handed.part        a copy of the archive that was carried here by hand
  *     installer.part     an installer, while a Node is taken out of it
  *     history.json       versions that were taken back, and what the update server is still to be told
  *     trust/root.json    the root that an operator, or the installer, put there
@@ -132,6 +133,8 @@ export interface UpdateMemory {
   part: string
   /** Of `delta.part`. */
   delta: string
+  /** Of `handed.part`. */
+  handed: string
   /** Of `installer.part`. */
   installer: string
   /** 32 hex digits; made at the first call. @throws Fault `update_memory_damaged` */
@@ -190,7 +193,7 @@ export function updateMemory(path: string): UpdateMemory {
 
   return {
     part: at('download.part'),
-    delta: at('delta.part'),
+    ...{ delta: at('delta.part'), handed: at('handed.part') },
     installer: at('installer.part'),
     async installationId() {
       const name = 'installation-id'

@@ -68,6 +68,12 @@ export const updateTable = Type.Object(
       maxLength: 100,
       description: 'where the controller tells that no macro runs; empty: nobody is asked',
     }),
+    handed_file: Type.String({
+      default: '/var/lib/plantroom/recorder/upload.release',
+      pattern: '^/[!-~]{1,999}$',
+      description:
+        'where a recorder leaves a release file that somebody uploads; nobody but its user may write in that folder, and root alone above it',
+    }),
     ask_gap_ms: milliseconds(5000, 0, 3_600_000, 'least time between two runs that a controller asks for'),
     ask_idle_ms: milliseconds(5000, 0, 3_600_000, 'how long the service waits for another request before it ends'),
     tries: count(3, 10, 'how often a new release is started before it is taken back, where each start was cut off'),

@@ -1,10 +1,12 @@
 /** `plantroom publish`: makes a release from a built checkout, signs it, and uploads it to the update server. */
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
 import { compareVersions, deltaFileName, isVersion, nextPatch, releaseFileName } from '#kit/pure/version.ts'
 import { sha256OfFile } from '#kit/release/installed.ts'
+import { writeReleaseHead } from '#kit/release/release-file.ts'
 import { textOfSigned } from '#kit/release/signed.ts'
 import { exitCodes, RELEASE_FILE } from '#kit/run/arguments.ts'
 import { type Checkout, readCheckout } from './checkout.ts'
@@ -30,7 +32,7 @@ import { dropSealed, dropWaiting, type Sealed, sealRelease, waitingFolder } from
 import { daysOf } from './updates-keys.ts'
 
 const form =
-  'publish [--image FILE] [--server URL] [--update-key-file FILE] [--version X.Y.Z] [--min-from X.Y.Z] [--arch amd64|arm64] [--security-fix] [--installer FILE|--no-installer] [--valid-days N] [--keys DIR] [--checkout DIR] [--dry-run]'
+  'publish [--image FILE] [--server URL] [--update-key-file FILE] [--version X.Y.Z] [--min-from X.Y.Z] [--arch amd64|arm64] [--security-fix] [--installer FILE|--no-installer] [--release-file FILE] [--valid-days N] [--keys DIR] [--checkout DIR] [--dry-run]'
 
 const DAY_MS = 86_400_000
 /** How long a release is to be taken, unless told otherwise. */
@@ -59,6 +61,8 @@ Of the releases published before, up to three, a delta goes along: a machine tha
   --installer FILE        publishes this .run under the same version; default one that makeself makes of this release, with the
                           Node of each kind of machine that the checkout has. Without makeself there is none
   --no-installer          publishes the update alone
+  --release-file FILE     makes a file of it too, to be carried by hand to machines that reach no server (recorder, page Updates).
+                          Without --server the release is that file alone: nothing is uploaded, and it counts as published
   --valid-days N          how long it is to be taken, 1 to ${MOST_DAYS}; default ${RELEASE_DAYS}
   --keys DIR              the keys (plantroom updates keys); default $PLANTROOM_KEYS, else ~/.config/plantroom/keys
   --checkout DIR          default the one that this command is part of
@@ -82,7 +86,10 @@ interface Wish extends ReleaseWish {
   version: string | undefined
   /** A file, or whether one is made. */
   installer: string | boolean
-  /** Undefined for a dry run. */
+  /** Where a file of it is to be, for machines that reach no server. */
+  releaseFile: string | undefined
+  isDryRun: boolean
+  /** Undefined for a dry run, and for a release file alone. */
   target: Target | undefined
 }
 
@@ -93,6 +100,7 @@ async function readWish(argv: readonly string[], world: World): Promise<Wish> {
     ...{
       installer: { type: 'string' },
       'no-installer': { type: 'boolean' },
+      'release-file': { type: 'string' },
       'valid-days': { type: 'string' },
       keys: { type: 'string' },
       image: { type: 'string' },
@@ -105,13 +113,18 @@ async function readWish(argv: readonly string[], world: World): Promise<Wish> {
     if (given !== undefined && !isVersion(given))
       throw new Fault('bad_usage', `${given} is not a version, expected one such as 1.4.0`)
   const { image } = values
-  const others = (['version', 'installer', 'no-installer', 'checkout'] as const).filter((name) => name in values)
+  const others = (['version', 'installer', 'no-installer', 'release-file', 'checkout'] as const).filter(
+    (name) => name in values,
+  )
   if (image !== undefined && others.length > 0)
     throw new Fault('bad_usage', `--image and --${others[0]} exclude each other: plantroom ${form}`)
   if (values.installer !== undefined && values['no-installer'])
     throw new Fault('bad_usage', `--installer and --no-installer exclude each other: plantroom ${form}`)
   if (arch !== null && arch !== 'amd64' && arch !== 'arm64')
     throw new Fault('bad_usage', `--arch is ${arch}, expected amd64 or arm64`)
+  const isDryRun = values['dry-run'] === true
+  const isFileAlone =
+    values['release-file'] !== undefined && values.server === undefined && !world.env.PLANTROOM_UPDATE_URL
   return {
     image,
     // The bundles and the sources of the daemons are both in folders of their checkout.
@@ -125,7 +138,8 @@ async function readWish(argv: readonly string[], world: World): Promise<Wish> {
       isSecurityFix: values['security-fix'] === true,
     },
     validMs: daysOf(values['valid-days'], RELEASE_DAYS, MOST_DAYS) * DAY_MS,
-    target: values['dry-run'] === true ? undefined : await readTarget(values, world.env),
+    ...{ releaseFile: values['release-file'] && resolve(values['release-file']), isDryRun },
+    target: isDryRun || isFileAlone ? undefined : await readTarget(values, world.env),
   }
 }
 
@@ -168,7 +182,7 @@ async function publishFrom(wish: Wish, world: World): Promise<number> {
     refuseMinFrom(wish, version)
     const runtimes = await readRuntimes(wish.checkout, wish.arch)
     const session = { ...signing, wish, world, checkout, runtimes, version }
-    await (wish.target === undefined ? rehearse(session) : publishVersion(session, wish.target))
+    await (wish.isDryRun ? rehearse(session) : publishVersion(session))
     return exitCodes.fine
   })
 }
@@ -196,17 +210,19 @@ function isPrerelease(version: string): boolean {
   return version.includes('-')
 }
 
-async function publishVersion(session: Session, target: Target): Promise<void> {
+async function publishVersion(session: Session): Promise<void> {
   const { nowAt, state, version, wish, world } = session
   const folder = waitingFolder(wish.keys, version)
   const sealed = await sealVersion(session, folder)
   const pushes = await pushesOf(session, sealed, folder)
-  const deltas = await deltasOf(session, sealed, folder)
+  const deltas = wish.target === undefined ? [] : await deltasOf(session, sealed, folder)
   // Before anything is sent: no number is signed twice.
   await savePublished(wish.keys, state)
   for (const push of pushes) {
-    await pushOne(session, push, target)
-    if (push.kind === 'update') for (const delta of deltas) await pushDeltaOf(session, delta, target)
+    if (push.kind === 'update' && wish.releaseFile !== undefined) await writeReleaseFile(push, wish.releaseFile, world)
+    if (wish.target === undefined) continue
+    await pushOne(session, push, wish.target)
+    if (push.kind === 'update') for (const delta of deltas) await pushDeltaOf(session, delta, wish.target)
   }
   const { bundle, sha256 } = sealed
   const release = { version, sequence: state.sequence, at: nowAt, commit: session.checkout.commit, sha256, bundle }
@@ -214,6 +230,24 @@ async function publishVersion(session: Session, target: Target): Promise<void> {
   await savePublished(wish.keys, { ...state, releases: [release, ...state.releases] })
   await dropWaiting(wish.keys)
   world.out(`${version} is published, number ${state.sequence}.\n`)
+}
+
+/** Under another name until it is whole. */
+async function writeReleaseFile(push: Push, to: string, world: World): Promise<void> {
+  const { encryptionKey = '', file, release, sizeBytes, version } = push
+  const draft = `${to}.part`
+  try {
+    await using out = await open(draft, 'w', 0o644)
+    await out.appendFile(writeReleaseHead({ encryptionKey, release }))
+    for await (const piece of createReadStream(file, { highWaterMark: 1_048_576 }))
+      await out.appendFile(piece as Buffer)
+    await out.sync()
+    await rename(draft, to)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+  world.out(`${to} is ${version} as a file, ${sizeBytes} bytes and its head\n`)
 }
 
 /** All of it but to upload and to record. */
@@ -249,8 +283,9 @@ async function sealVersion(session: Session, folder: string): Promise<Sealed> {
 }
 
 async function pushesOf(session: Session, sealed: Sealed, folder: string): Promise<Push[]> {
-  const { installer } = session.wish
+  const { installer, isDryRun, target } = session.wish
   const update = pushOf(session, 'update', sealed, sealed)
+  if (target === undefined && !isDryRun) return [update]
   const file = typeof installer === 'string' ? installer : installer && (await installerOf(session, sealed, folder))
   if (file === false) return [update]
   return [update, pushOf(session, 'installer', { file, ...(await measured(file)) }, sealed)]

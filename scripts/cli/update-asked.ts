@@ -1,20 +1,25 @@
 /**
- * The root side of the update button: takes requests from whoever may open its socket, which its unit gives to the
- * controller alone. A request is one word, `check` or `apply`, and decides nothing else; the answer is one line. What
- * comes of it is told in a file (kit/release/told.ts).
+ * The root side of the update button: takes requests from whoever may open its socket, which its unit gives to controller
+ * and recorder alone. A request is one word and decides nothing else: `check`, `apply`, or `handed`, to apply the release
+ * file that lies at a place of root's own choice (`update.handed_file`). The answer is one line. What comes of it is told in
+ * a file (kit/release/told.ts).
  */
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { shortCopy } from '#kit/pure/text.ts'
 
-export type AskedTask = 'check' | 'apply'
+export type AskedTask = 'check' | 'apply' | 'handed'
 
 interface AskedParts {
   clock: Clock
   /** Where requests come from: the descriptor that systemd hands in, or the path of a socket. */
   at: { fd: number } | { path: string }
-  /** Does it. @param onBegun called once it has the lock, with the time that is told. @throws Fault why not */
+  /**
+   * Does it.
+   * @param onBegun called once it has the lock, of a release file once its record is proven, with the time that is told
+   * @throws Fault why not
+   */
   perform(task: AskedTask, onBegun: (at: number) => void): Promise<unknown>
   /** Writes a line to the log. */
   say(sentence: string): void
@@ -42,7 +47,7 @@ export async function serveAsked(parts: AskedParts): Promise<void> {
   }
 
   async function answer(word: string): Promise<string> {
-    if (word !== 'check' && word !== 'apply') return 'unknown'
+    if (word !== 'check' && word !== 'apply' && word !== 'handed') return 'unknown'
     if (isRunning) return 'running'
     if (endedMs !== undefined && clock.monotonicMs() - endedMs < limits.gapMs) return 'soon'
     isRunning = true

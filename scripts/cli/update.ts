@@ -9,6 +9,7 @@ import { loadConfig } from '#kit/config/load.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { isWithinHours } from '#kit/pure/setting-keys.ts'
 import { applyUpdate, checkForUpdate, type FetchParts, settleUpdate } from '#kit/release/apply.ts'
+import { applyHanded } from '#kit/release/apply-handed.ts'
 import { applyImage, checkForImage, settleImage } from '#kit/release/apply-image.ts'
 import { placeOf, sentenceOfPlace, type UpdatePlace } from '#kit/release/place.ts'
 import type { UpdateHooks, UpdateOutcome } from '#kit/release/switch.ts'
@@ -21,7 +22,7 @@ import { serveAsked } from './update-asked.ts'
 import { updateHooks } from './update-hooks.ts'
 
 const form =
-  'update [--check|--settle|--yes|--timed|--asked] [--config FILE] [--state DIR] [--set key=VALUE]... [--json]'
+  'update [--check|--settle|--yes|--file FILE|--timed|--asked] [--config FILE] [--state DIR] [--set key=VALUE]... [--json]'
 
 /** In which hours the timer applies updates where nobody says any. */
 const NIGHT = '03:00-05:00'
@@ -43,6 +44,7 @@ interface Settings {
 const tasks = {
   check: { release: checkForUpdate, image: checkForImage },
   apply: { release: applyUpdate, image: applyImage },
+  handed: { release: applyHanded, image: refuseFile },
   settle: { release: settleUpdate, image: settleImage },
   timed: { release: inHours(checkForUpdate, applyUpdate), image: inHours(checkForImage, applyImage) },
 } as const
@@ -62,10 +64,11 @@ On a board whose whole system is a firmware image (image.compatible says for whi
 so, and handed to the board, which installs it as one that is uploaded. Which image runs after the restart says what came of it.
   --check          look only
   --yes            apply it without a question
+  --file FILE      apply this release file (plantroom publish --release-file), without an update server
   --settle         end an update that was cut off, and look for no other: for the start of the machine
   --timed          for plantroom-update.timer: apply it in the hours of update.window, else in those that the update server sends, else
                    03:00-05:00; at other times look only
-  --asked          for plantroom-update-asked.service: do what the controller asks for over the socket that systemd hands in
+  --asked          for plantroom-update-asked.service: do what controller or recorder ask for over the socket that systemd hands in
   --config FILE    settings; default /etc/plantroom/update.toml, which may be missing
   --state DIR      what is kept of updates, and backups; default /var/lib/plantroom/update.
                    trust/root.json in it is the root whose release keys are trusted. What may be told to others is beside it,
@@ -86,19 +89,25 @@ not applied, or is not tried again.
         asked: { type: 'boolean' },
         json: { type: 'boolean' },
       },
-      ...{ config: { type: 'string' }, state: { type: 'string' }, set: { type: 'string', multiple: true } },
+      ...{
+        file: { type: 'string' },
+        config: { type: 'string' },
+        state: { type: 'string' },
+        set: { type: 'string', multiple: true },
+      },
     })
     requireWords(positionals, 0, 0, form)
-    const { asked = false, check = false, json = false, settle = false, timed = false, yes = false } = values
-    if ([asked, check, settle, timed, yes].filter(Boolean).length > 1)
+    const { asked = false, check = false, file, json = false, settle = false, timed = false, yes = false } = values
+    if ([asked, check, file !== undefined, settle, timed, yes].filter(Boolean).length > 1)
       throw new Fault(
         'bad_usage',
-        `--asked, --check, --settle, --timed and --yes exclude each other: plantroom ${form}`,
+        `--asked, --check, --file, --settle, --timed and --yes exclude each other: plantroom ${form}`,
       )
     const say = (sentence: string) => (json ? world.err : world.out)(`[UPDATE] ${sentence}\n`)
     const call: Call = { world, given: values, say }
     if (asked) return await answerAsked(call)
     const settings = await settingsOf(call)
+    if (file !== undefined) settings.update.handed_file = resolve(file)
     const place = await placeOf(world.daemonsFolder, world.env)
     if (place.kind === 'debian' && settings.image.compatible === '') {
       say(sentenceOfPlace(place))
@@ -106,11 +115,21 @@ not applied, or is not tried again.
       return exitCodes.fine
     }
     if (timed) return await performTimed(call, { settings, place })
-    const outcome = await perform(call, { settings, place, task: settle ? 'settle' : yes ? 'apply' : 'check' })
+    const outcome = await perform(call, { settings, place, task: taskOf(values) })
     say(sentenceOfOutcome(outcome))
     if (json) world.out(`${JSON.stringify(outcome ?? { outcome: 'settled' })}\n`)
     return exitCodeOf(outcome)
   },
+}
+
+function taskOf({ file, settle, yes }: { file?: string; settle?: boolean; yes?: boolean }): keyof typeof tasks {
+  if (file !== undefined) return 'handed'
+  return settle ? 'settle' : yes ? 'apply' : 'check'
+}
+
+/** @throws Fault `update_not_ours` */
+async function refuseFile(): Promise<never> {
+  throw new Fault('update_not_ours', 'this board is updated by firmware images, and takes no release file')
 }
 
 /** One call of the command. */

@@ -16,6 +16,7 @@ import t from 'tap'
 import { Value } from 'typebox/value'
 import { imageTable, updateTable } from '#kit/release/update-settings.ts'
 import { updatingKeys } from '../../daemons/controller/core/update-keys.ts'
+import { updating } from '../../daemons/recorder/core/updating/keys.ts'
 import { placeOfUnitFile } from '../cli/units.ts'
 
 const folder = join(import.meta.dirname, '../../systemd')
@@ -81,21 +82,24 @@ t.test('the helper writes what its verbs write, and nothing else of the kernelâ€
   ])
 })
 
-t.test('C.1 the controller alone may ask for updates, by a group that no other unit is in', async (t) => {
+t.test('C.1 controller and recorder alone may ask for updates, by a group that no other unit is in', async (t) => {
   t.same(wordsOf('plantroom-update.socket', 'Service'), ['plantroom-update-asked.service'])
   const [group] = wordsOf('plantroom-update.socket', 'SocketGroup')
   t.ok(group)
   t.same(wordsOf('plantroom-update.socket', 'SocketMode'), ['0660'])
   t.same(wordsOf('plantroom-update.socket', 'SocketUser'), ['root'])
   const others = units.filter((unit) => wordsOf(unit, 'SupplementaryGroups').includes(group ?? ''))
-  t.same(others, ['plantroom-controller.service'])
+  t.same(others, ['plantroom-controller.service', 'plantroom-recorder.service'])
   t.match(readFileSync(join(folder, 'plantroom.sysusers'), 'utf8'), new RegExp(`^g ${group} - -$`, 'm'))
 })
 
 t.test('what the controller asks, and where it is asked, are where the settings say', async (t) => {
   const socket = Value.Create(updatingKeys.properties.socket)
   t.same(wordsOf('plantroom-update.socket', 'ListenStream'), [socket])
-  const { quiet_socket: quiet } = Value.Create(updateTable)
+  t.same(Value.Create(updating.properties.socket), socket, 'the recorder asks there too')
+  const { handed_file: handed, quiet_socket: quiet } = Value.Create(updateTable)
+  const [state] = wordsOf('plantroom-recorder.service', 'StateDirectory')
+  t.equal(handed, `/var/lib/${state}/upload.release`, 'root looks where the recorder leaves it')
   t.same(
     wordsOf('plantroom-controller.service', 'RuntimeDirectory').map((name) => `/run/${name}/quiet.sock`),
     [quiet],

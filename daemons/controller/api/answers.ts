@@ -247,7 +247,7 @@ export const updateAnswer = object({
   looked: orNull(object({ at: instant, newest: orNull(text), bad: orNull(text) })),
   run: orNull(
     object({
-      task: Type.Enum(['check', 'apply', 'settle']),
+      task: Type.Enum(['check', 'apply', 'handed', 'settle']),
       begun_at: instant,
       lines: Type.Array(toldLine),
       is_cut: Type.Boolean({ description: 'it has no end, and does not run' }),

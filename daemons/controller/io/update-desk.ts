@@ -1,14 +1,15 @@
 /** Updates and the machine: the socket of the update service, the file in which it tells, the lock, and SIGUSR2. */
-import { constants, existsSync, type Stats } from 'node:fs'
-import { open, readFile, rm } from 'node:fs/promises'
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { existsSync } from 'node:fs'
+import { readFile, rm } from 'node:fs/promises'
+import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { LONGEST_TOLD, TOLD_BYTES, toldSchema, type UpdateTold } from '#kit/pure/update-told.ts'
+import { LONGEST_TOLD } from '#kit/pure/update-told.ts'
 import { placeOf, sentenceOfPlace, type UpdatePlace } from '#kit/release/place.ts'
+import { askUpdater, createToldReader } from '#kit/release/update-asking.ts'
 import { isUpdating } from '#kit/release/update-lock.ts'
 import { replaceFile } from '#kit/store/store.ts'
 import type { Asked, UpdateDesk } from '../core/updates.ts'
@@ -37,9 +38,6 @@ const askedSchema = Type.Object(
   { additionalProperties: false },
 )
 
-/** The longest answer of the service. */
-const ANSWER_BYTES = 1024
-
 export function createUpdateDesk({ clock, limits, programs, stateFolder }: DeskParts): UpdateDesk {
   const file = join(stateFolder, ASKED_FILE)
   const read = createToldReader(limits.toldFile)
@@ -63,7 +61,7 @@ export function createUpdateDesk({ clock, limits, programs, stateFolder }: DeskP
       const here = await placeHere()
       return here.kind === 'release' && (await isUpdating(here.root))
     },
-    ask: (task) => askService(task, { clock, ...limits }),
+    ask: (task) => askUpdater(task, { clock, ...limits }),
     async asked() {
       if (!isRead) asked = await readAsked(file)
       isRead = true
@@ -84,65 +82,6 @@ async function readAsked(file: string): Promise<Static<typeof askedSchema> | und
     return Value.Check(askedSchema, value) ? value : undefined
   } catch {
     return undefined
-  }
-}
-
-/** Reads the file again only if it has changed. What cannot be read leaves what was read before. */
-function createToldReader(path: string): () => Promise<UpdateTold | undefined> {
-  let seen = ''
-  let told: UpdateTold | undefined
-
-  return async () => {
-    try {
-      // A pipe there would hold a thread for ever.
-      await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-      const stats = await file.stat()
-      if (markOf(stats) === seen || stats.size > TOLD_BYTES || !stats.isFile()) return told
-      const value: unknown = JSON.parse(await file.readFile('utf8'))
-      if (!Value.Check(toldSchema, value)) return told
-      told = value
-      seen = markOf(stats)
-    } catch {}
-    return told
-  }
-}
-
-/** It is replaced, never written in place. */
-function markOf({ ino, mtimeMs, size }: Stats): string {
-  return `${ino} ${mtimeMs} ${size}`
-}
-
-/** @throws Fault `update_unreachable` */
-async function askService(
-  task: 'check' | 'apply',
-  { answerMs, clock, socket: path }: { answerMs: number; clock: Clock; socket: string },
-): Promise<string> {
-  const socket = connect({ path })
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const refuse = (what: string, cause?: unknown) =>
-    reject(
-      new Fault(
-        'update_unreachable',
-        `the update service of this machine ${what}: look at systemctl status plantroom-update.socket plantroom-update-asked.service`,
-        { cause },
-      ),
-    )
-  const late = clock.after(answerMs, () => refuse(`has not answered within ${answerMs} ms`))
-  let text = ''
-  socket.on('error', (cause: NodeJS.ErrnoException) => refuse(`cannot be asked (${cause.code})`, cause))
-  socket.on('close', () => refuse('gave no answer'))
-  socket.setEncoding('utf8').on('data', (piece) => {
-    text += piece
-    const [line, end] = text.split('\n')
-    if (end !== undefined) resolve(line ?? '')
-    else if (text.length > ANSWER_BYTES) refuse('gave an answer that is too long')
-  })
-  socket.write(`${task}\n`)
-  try {
-    return await promise
-  } finally {
-    late.cancel()
-    socket.destroy()
   }
 }
 

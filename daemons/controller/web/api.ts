@@ -142,7 +142,7 @@ export interface Update {
   window: string | null
   looked: { at: number; newest: string | null; bad: string | null } | null
   run: {
-    task: 'check' | 'apply' | 'settle'
+    task: 'check' | 'apply' | 'handed' | 'settle'
     begun_at: number
     lines: { at: number; text: string }[]
     is_cut: boolean

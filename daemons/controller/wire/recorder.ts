@@ -39,6 +39,8 @@ export interface SaidOutput {
 export type RecorderMessage =
   /** All cameras that the account may see. */
   | { kind: 'cameras'; cameras: readonly SaidCamera[] }
+  /** The same by their ids alone: how they are follows. */
+  | { kind: 'ids'; ids: readonly string[] }
   | { kind: 'camera'; camera: SaidCamera }
   | { kind: 'removed'; camera: string }
   /** What the recorder has seen. */
@@ -86,7 +88,7 @@ const READERS: ReadonlyMap<string, (said: Said) => RecorderMessage | undefined> 
   string,
   (said: Said) => RecorderMessage | undefined
 >([
-  ['hello', ({ cameras }) => (Array.isArray(cameras) ? { kind: 'cameras', cameras: camerasOf(cameras) } : undefined)],
+  ['hello', helloOf],
   [
     'camera-state',
     ({ camera }) => {
@@ -125,6 +127,12 @@ export function readOutput(bytes: Uint8Array, camera: string): SaidOutput | unde
 export function readRecorderRefusal(bytes: Uint8Array): string | undefined {
   const said = parsed(bytes)
   return isObject(said) ? (text(said.message) ?? text(said.error) ?? undefined) : undefined
+}
+
+/** A recorder from before `hello=ids` tells the cameras themselves. */
+function helloOf({ cameraIds, cameras }: Said): RecorderMessage | undefined {
+  if (Array.isArray(cameraIds)) return { kind: 'ids', ids: cameraIds.filter(isId) }
+  return Array.isArray(cameras) ? { kind: 'cameras', cameras: camerasOf(cameras) } : undefined
 }
 
 function isId(value: unknown): value is string {

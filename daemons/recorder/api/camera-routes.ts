@@ -154,6 +154,25 @@ interface CameraRouteParts {
   hide(camera: string): void
 }
 
+/** Without them it is all of them, in the order in which they were added. */
+const pageQuery = Type.Object({
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 128, description: 'so many of them, by their ids upwards' }),
+  ),
+  after: Type.Optional(
+    Type.String({ maxLength: 64, description: 'only those with a higher id: the last one of the page before' }),
+  ),
+})
+
+function pageOf<One extends { record: { id: string } }>(
+  seen: readonly One[],
+  { after = '', limit }: { after?: string | undefined; limit?: number | undefined },
+): readonly One[] {
+  if (limit === undefined && after === '') return seen
+  const byId = seen.toSorted((one, other) => (one.record.id < other.record.id ? -1 : 1))
+  return byId.filter(({ record }) => record.id > after).slice(0, limit)
+}
+
 export function cameraRoutes({ callers, cameras, hide, plans, recorder }: CameraRouteParts): Route[] {
   return [
     route({
@@ -161,10 +180,12 @@ export function cameraRoutes({ callers, cameras, hide, plans, recorder }: Camera
       path: '/api/cameras',
       who: 'user',
       summary: 'Every camera that you may see, and how it is',
+      query: pageQuery,
       reply: Type.Array(cameraAnswer),
-      handle({ caller }) {
+      handle({ caller, query: { after, limit } }) {
         const account = callers.accountOf(caller)
-        return cameras.seenBy(account).map((one) => cameraAnswerOf(one, account, plans))
+        const seen = cameras.seenBy(account)
+        return pageOf(seen, { after, limit }).map((one) => cameraAnswerOf(one, account, plans))
       },
     }),
     route({

@@ -24,6 +24,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   no_network_time: 400,
   no_onvif: 400,
   time_from_network: 400,
+  update_rejected: 400,
   zone_pinned: 400,
   username_needed: 400,
   wrong_login: 401,
@@ -87,6 +88,8 @@ export const faultStatus: Readonly<Record<string, number>> = {
   too_many_rules: 409,
   too_many_tokens: 409,
   too_many_users: 409,
+  update_busy: 409,
+  update_foreign: 409,
   user_exists: 409,
   footage_gone: 410,
   picture_too_large: 422,
@@ -117,4 +120,6 @@ export const faultStatus: Readonly<Record<string, number>> = {
   plan_upload_busy: 503,
   footage_away: 503,
   speech_missing: 503,
+  update_unreachable: 503,
+  update_disk_full: 507,
 }

@@ -19,19 +19,30 @@ interface FeedRouteParts {
   feed: Pick<StatusFeed<AccountRecord>, 'open'>
 }
 
+const feedQuery = Type.Object(
+  {
+    hello: Type.Enum(['cameras', 'ids'], {
+      default: 'cameras',
+      description: 'ids: the greeting has ids alone, and each camera follows as a message of its own',
+    }),
+  },
+  { additionalProperties: false },
+)
+
 export function feedSocketRoute({ callers, feed }: FeedRouteParts): SocketRoute<never> {
-  return {
+  return socketRoute({
     path: '/ws',
     who: 'user',
     token: true,
     summary: 'The cameras that you may see, each again when it changes, and a heartbeat every 15 seconds',
-    open(socket, caller) {
-      socket.onClose(feed.open(callers.accountOf(caller), (text) => socket.send(text)))
+    query: feedQuery,
+    open(socket, caller, { hello }) {
+      socket.onClose(feed.open(callers.accountOf(caller), (text) => socket.send(text), hello))
       socket.onMessage(() => {
         throw new Fault('bad_message', 'This socket only tells how cameras are; it takes no messages.')
       })
     },
-  }
+  })
 }
 
 /** The cameras of the feed. A picture that came is no change. */

@@ -1,5 +1,5 @@
 /** Assembles what the recorder sees: the detector, the process that decodes for it, and the events that follow. */
-import type { Timer } from '#kit/clock.ts'
+import type { Clock, Timer } from '#kit/clock.ts'
 import type { Route } from '#kit/http/route.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import type { Recorder } from '#kit/records/records.ts'
@@ -93,7 +93,7 @@ const NO_DETECTOR: DetectorHealth = {
 
 export async function createSeeing(context: Context, parts: SightParts): Promise<Seeing> {
   const { clock, log, stateFolder } = context
-  const { cameras, footage, keepMs, licence } = parts
+  const { cameras, footage, licence } = parts
   const tellEvent: EventListener = (event, phase) => {
     const name = cameras.find(event.cameraId)?.name ?? ''
     parts.watching.feed.tell(event.cameraId, { type: 'event', phase, event: eventView(event, name, recognising.book) })
@@ -119,14 +119,6 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
   const book = createSightBook({ choice, save, hasExternal, licence, onChange: () => chosen.apply() })
   const chosen = choosing(context, parts, { book, sight })
   let sweeping: Timer | undefined
-
-  /** Removes events whose footage went unnoticed: files that somebody deleted, or a folder that is no longer used. */
-  async function sweep(): Promise<void> {
-    for (const camera of await store.cameras()) {
-      const first = footage.bounds(camera)?.startAt ?? Number.POSITIVE_INFINITY
-      await store.forget(camera, 0, Math.min(first, clock.epochMs() - keepMs(camera)))
-    }
-  }
 
   return {
     onSighting: (listener) => sight.onSighting(listener),
@@ -158,7 +150,7 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
       start() {
         chosen.apply()
         void recognising.part.start?.()
-        sweeping = clock.every(SWEEP_MS, () => void sweep().catch(() => {}))
+        sweeping = clock.every(SWEEP_MS, () => void sweep(clock, parts, store).catch(() => {}))
       },
       async stop() {
         sweeping?.cancel()
@@ -168,6 +160,18 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
         await store.close()
       },
     },
+  }
+}
+
+/** Removes events whose footage went unnoticed: files that somebody deleted, or a folder that is no longer used. */
+async function sweep(
+  clock: Clock,
+  { footage, keepMs }: Pick<SightParts, 'footage' | 'keepMs'>,
+  store: Pick<EventStore, 'cameras' | 'forget'>,
+): Promise<void> {
+  for (const camera of await store.cameras()) {
+    const first = footage.bounds(camera)?.startAt ?? Number.POSITIVE_INFINITY
+    await store.forget(camera, 0, Math.min(first, clock.epochMs() - keepMs(camera)))
   }
 }
 

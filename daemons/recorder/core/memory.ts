@@ -143,7 +143,7 @@ export function memoryPlan(): MemoryPlan {
         each: (setting) => 2 * PIECE_BYTES + (2 * groupBytes(setting)) / HEAD_PART,
         shownBy: 'daemons/recorder/test/io/footage-reader.test.ts',
       },
-      ...[...liveRows(), ...pictureRows(), ...planRows(), ...mqttRows(), ...sightRows()],
+      ...[...liveRows(), ...pictureRows(), ...planRows(), ...updateRows(), ...mqttRows(), ...sightRows()],
       {
         ...{ what: 'footage that waits for the disk', all: 'storage.queue_total_bytes' },
         shownBy: 'daemons/recorder/test/io/footage-store.test.ts',
@@ -339,6 +339,16 @@ function planRows(): MemoryRow[] {
       // With as many points as one may have.
       ...{ what: 'where cameras are on plans', of: 'camera', many: 'cameras.max', each: 16 * KIB, isHeap: true },
       shownBy: 'daemons/recorder/test/core/plans/site-plans.test.ts',
+    },
+  ]
+}
+
+/** A release file on its way to the disk, which takes one at a time. */
+function updateRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'a release file, while it is sent', all: 2 * MIB },
+      shownBy: 'daemons/recorder/test/core/updating/uploads.test.ts',
     },
   ]
 }

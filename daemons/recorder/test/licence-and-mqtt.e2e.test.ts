@@ -26,6 +26,7 @@ const sets = [
   'storage.free_bytes=0',
   `license.server_url=${serverUrl}`,
   `license.vendor_key_file=${vendor.keyFile}`,
+  'detector.command=["/bin/false"]',
 ]
 const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets })
 const boss = clientOf(recorder.url)
@@ -90,13 +91,16 @@ t.test('3A.license.activate a key in use elsewhere says where, and is moved on d
   t.equal((await readLicence()).state, 'licensed', 'what nobody signed changes nothing')
 })
 
-t.test('3A.license.growth detectors are not switched on without ai; what is off is saved as before', async (t) => {
-  const refused = { status: 403, body: { error: 'license_feature', code: 'license_feature', feature: 'ai' } }
-  t.match(await boss.call('PUT', '/api/ai', { enabled: true }), refused)
-  t.match(await boss.call('PUT', '/api/detector', { kind: 'motion' }), refused)
-  t.match(await boss.call('PUT', '/api/detector', { fps: 1 }), { status: 200, body: { kind: 'off', fps: 1 } })
-  t.match(await boss.call('PUT', '/api/ai', { enabled: false }), { status: 200, body: { enabled: false } })
-})
+t.test(
+  '3A.license.growth the external detector is not switched on without ai; what is off is saved as before',
+  async (t) => {
+    const refused = { status: 403, body: { error: 'license_feature', code: 'license_feature', feature: 'ai' } }
+    t.match(await boss.call('PUT', '/api/ai', { enabled: true }), refused)
+    t.match(await boss.call('PUT', '/api/detector', { kind: 'external' }), refused)
+    t.match(await boss.call('PUT', '/api/detector', { fps: 1 }), { status: 200, body: { kind: 'off', fps: 1 } })
+    t.match(await boss.call('PUT', '/api/ai', { enabled: false }), { status: 200, body: { enabled: false } })
+  },
+)
 
 t.test('3A.license.growth one camera more is refused, those that are there go on', async (t) => {
   t.equal((await add('Door', camera.url)).status, 201)

@@ -59,7 +59,7 @@ export function casesOf({ bounds: { end, start }, foreign, own }: World): Record
     'GET /api/alarms': { queries: ['', ...ids.map((id) => `cameraId=${id}`), 'severity=fault', 'source=camera_lost'] },
     'GET /api/alerts': { queries: ['', 'limit=1'] },
     'GET /api/camera-events': { queries: ['', ...ids.map((id) => `cameraId=${id}`), 'limit=1', 'before=1'] },
-    'GET /api/cameras': { queries: ['', ...foreign.map((id) => `cameraId=${id}`)] },
+    'GET /api/cameras': { queries: ['', 'limit=128', 'limit=1&after=0', ...foreign.map((id) => `cameraId=${id}`)] },
     'GET /api/cameras/{id}/availability': { queries: spans },
     'GET /api/cameras/{id}/frame.jpg': { queries: [`at=${middle}`, 'at=0', `at=${middle}&width=32`, ''] },
     'GET /api/cameras/{id}/outputs': {},

@@ -26,6 +26,7 @@ const SetUpPage = lazy(async () => (await import('./set-up-page.ts')).SetUpPage)
 const StoragePage = lazy(async () => (await import('./storage-page.ts')).StoragePage)
 const ClockPage = lazy(async () => (await import('./clock-page.ts')).ClockPage)
 const LicencePage = lazy(async () => (await import('./licence-page.ts')).LicencePage)
+const UpdatePage = lazy(async () => (await import('./update-page.ts')).UpdatePage)
 const MqttPage = lazy(async () => (await import('./mqtt-page.ts')).MqttPage)
 const AccountsPage = lazy(async () => (await import('./accounts-page.ts')).AccountsPage)
 const ActionsPage = lazy(async () => (await import('./actions-page.ts')).ActionsPage)
@@ -173,6 +174,15 @@ const PAGES: readonly Page[] = [
     draw: () => html`<${LicencePage} />`,
   },
   {
+    word: 'updates',
+    label: texts.updates,
+    key: 'v',
+    icon: 'system',
+    isForAdmins: true,
+    below: 'today',
+    draw: () => html`<${UpdatePage} />`,
+  },
+  {
     word: 'accounts',
     label: texts.accounts,
     key: 'a',
@@ -260,7 +270,7 @@ function cameraEntries(): Entry[] {
 /** What was wrong, and with which camera. */
 function Today(): VNode {
   const more = isAdmin.value
-    ? html`<a class="btn quiet" href=${linkTo('health')}>Health</a><a class="btn quiet" href=${linkTo('storage')}>Storage</a><a class="btn quiet" href=${linkTo('clock')}>Clock</a><a class="btn quiet" href=${linkTo('mqtt')}>MQTT</a><a class="btn quiet" href=${linkTo('licence')}>Licence</a><a class="btn quiet" href=${linkTo('journal')}>Journal</a>`
+    ? html`<a class="btn quiet" href=${linkTo('health')}>Health</a><a class="btn quiet" href=${linkTo('storage')}>Storage</a><a class="btn quiet" href=${linkTo('clock')}>Clock</a><a class="btn quiet" href=${linkTo('mqtt')}>MQTT</a><a class="btn quiet" href=${linkTo('licence')}>Licence</a><a class="btn quiet" href=${linkTo('updates')}>Updates</a><a class="btn quiet" href=${linkTo('journal')}>Journal</a>`
     : null
   return html`<${TodayPage} path="/api/ledger" mayAcknowledge=${isAdmin.value} hasCookie=${true} more=${more} />`
 }

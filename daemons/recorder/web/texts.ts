@@ -970,6 +970,35 @@ export const giveUpQuestion = 'Give the licence up here?'
 export const givingUpMeans =
   'It can be activated on another recorder then. What is on here goes on; nothing new is added.'
 
+// Updates (update-page.ts)
+
+export const updates = 'Updates'
+export const askingUpdate = 'Asking which version runs'
+export const updateNotRead = 'The state of updates could not be read'
+export const versionRuns = (version: string) => `Version ${version} runs.`
+export const isBeingUpdated = 'Plantroom is being updated.'
+export const recordingGoesOn =
+  'Recording goes on until the new version is unpacked. Then the recorder restarts, and this page shows what came of it.'
+export const updateWasCut =
+  'The last update was cut off. It is ended when this machine starts next, or with the next update.'
+export const lastUpdate = (since: string, what: string) => `Last update ${since}: ${what}`
+export const releaseFile = 'Release file'
+export const releaseFileHint =
+  'For a recorder that reaches no update server. The file is proven by its signature before anything is changed. If the new version is not well, this one comes back by itself.'
+export const onlySecurityFixes = 'Without a licence in force only security fixes are taken.'
+export const releasesUntil = (day: string) =>
+  `The licence includes releases signed until ${day}, and all security fixes.`
+export const pickRelease = 'Pick a release file'
+export const sentOf = (sent: string, all: string) => `${sent} of ${all} sent`
+export const releaseIsProven = (name: string) => `${name} is there, and is being proven.`
+export const releaseIsTaken = (version: string) => `${version} is proven, and its update has begun.`
+export const releaseIsTooLarge = (size: string, most: string) =>
+  `The file has ${size}, and at most ${most} are taken. Is it a release file?`
+export const uploadWasStopped = 'Sending was stopped. Nothing was changed.'
+export const uploadWasCut =
+  'The connection to the recorder was cut while the file was sent. Nothing was changed: send it again.'
+export const whatUpdaterSays = 'What the updater says'
+
 // MQTT (mqtt-page.ts)
 
 export const mqtt = 'MQTT'

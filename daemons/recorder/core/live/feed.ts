@@ -23,8 +23,11 @@ export type TellReader = (text: string) => boolean
 export type FeedNews = Readonly<Record<string, unknown>> & { type: string }
 
 export interface StatusFeed<Account> {
-  /** @returns ends it */
-  open(account: Account, tell: TellReader): () => void
+  /**
+   * @param greeting `ids`: it begins with the ids alone, and each camera follows as a message of its own, so that none is long
+   * @returns ends it
+   */
+  open(account: Account, tell: TellReader, greeting?: 'cameras' | 'ids'): () => void
   /** A camera may be another now. */
   changed(): void
   /** Tells what happened at a camera, once, to who sees it; a reader for whom too much waits is not told. */
@@ -99,10 +102,13 @@ export function createStatusFeed<Account>({ clock, maySee, seenBy }: FeedParts<A
 
   return {
     tellEach,
-    open(account, tell) {
+    open(account, tell, greeting = 'cameras') {
       const seen = seenBy(account)
       const reader: Reader<Account> = { account, tell, told: new Map(), missed: new Map() }
-      if (tell(JSON.stringify({ type: 'hello', at: clock.epochMs(), cameras: seen.map(({ view }) => view) })))
+      if (greeting === 'ids') {
+        tell(JSON.stringify({ type: 'hello', at: clock.epochMs(), cameraIds: seen.map(({ id }) => id) }))
+        update(reader)
+      } else if (tell(JSON.stringify({ type: 'hello', at: clock.epochMs(), cameras: seen.map(({ view }) => view) })))
         for (const { id, mark } of seen) reader.told.set(id, mark)
       readers.add(reader)
       heartbeat ??= clock.every(HEARTBEAT_MS, beat)

@@ -97,9 +97,12 @@ export function createSightBook({ choice: saved, hasExternal, licence, onChange,
   }
 }
 
-/** Whether more is looked at, or by more: what was on stays on, whatever becomes of a licence. */
+/**
+ * Whether the external detector is switched on, or looks at one camera more: it is what the feature `ai` names. Motion and
+ * what cameras claim are no one's to sell. What was on stays on, whatever becomes of a licence.
+ */
 function isGrowth(before: SightChoice, next: SightChoice, known: readonly string[]): boolean {
-  if (next.kind === 'off') return false
-  if (before.kind === 'off' || (next.kind === 'external' && before.kind !== 'external')) return true
+  if (next.kind !== 'external') return false
+  if (before.kind !== 'external') return true
   return known.some((id) => before.cameras[id]?.enabled === false && next.cameras[id]?.enabled !== false)
 }

@@ -47,6 +47,10 @@ const LONGEST_PULSE_MS = 3_600_000
 /** Events of a camera and a group that may be under way at once; beyond that the oldest counts as over. */
 const MOST_OPEN = 32
 
+/** Cameras that are asked for at once: one takes 1 to 2 KB. A recorder has 128 at most. */
+const PAGE = 32
+const MOST_PAGES = 8
+
 export function createRecorderDriver(): Driver {
   return {
     name: 'recorder',
@@ -173,7 +177,7 @@ class RecorderSession implements DriverSession {
     for (const address of this.#addresses()) if (address.output === null) this.#report(keyOf(address), NOTHING)
     for (const camera of new Set(this.#addresses().flatMap(({ camera, output }) => (output === null ? [] : [camera]))))
       await this.#readOutputs(camera, signal)
-    const place = { kind: 'websocket', ...this.#place, path: '/ws', headers: this.#headers } as const
+    const place = { kind: 'websocket', ...this.#place, path: '/ws?hello=ids', headers: this.#headers } as const
     await this.#context.connect(place, (frame) => {
       const message = readRecorderMessage(frame)
       if (message) this.#hear(message)
@@ -225,13 +229,26 @@ class RecorderSession implements DriverSession {
   }
 
   async #read(signal: AbortSignal): Promise<void> {
-    const asked = { ...this.#place, method: 'GET', path: '/api/cameras', headers: this.#headers }
-    const answer = await this.#context.request(asked, signal)
+    const all = new Map<string, SaidCamera>()
+    for (let page = 0, after = ''; page < MOST_PAGES; page++) {
+      const known = all.size
+      const cameras = await this.#readPage(after, signal)
+      for (const camera of cameras) all.set(camera.id, camera)
+      after = cameras.at(-1)?.id ?? ''
+      // A recorder from before pages answers with all of them each time.
+      if (cameras.length !== PAGE || all.size === known) break
+    }
+    this.#hearAll([...all.values()])
+  }
+
+  async #readPage(after: string, signal: AbortSignal): Promise<readonly SaidCamera[]> {
+    const path = `/api/cameras?limit=${PAGE}${after === '' ? '' : `&after=${encodeURIComponent(after)}`}`
+    const answer = await this.#context.request({ ...this.#place, method: 'GET', path, headers: this.#headers }, signal)
     this.#requireDone(answer)
     const cameras = readCameras(answer.body)
     if (cameras === undefined)
       throw new Fault('device_answer', `${this.#place.host} answers what no recorder says: look at host and port`)
-    this.#hearAll(cameras)
+    return cameras
   }
 
   /** A camera without outputs, and a recorder too old to have any, refuse: then there are none. */
@@ -244,6 +261,7 @@ class RecorderSession implements DriverSession {
   #hear(message: RecorderMessage): void {
     this.#context.online(true)
     if (message.kind === 'cameras') this.#hearAll(message.cameras)
+    if (message.kind === 'ids') this.#hearIds(message.ids)
     if (message.kind === 'camera') this.#report(message.camera.id, message.camera.values)
     if (message.kind === 'removed') this.#unseen(message.camera)
     if (message.kind === 'event') this.#hearEvent(message.camera, message.event)
@@ -257,7 +275,11 @@ class RecorderSession implements DriverSession {
   #hearAll(cameras: readonly SaidCamera[]): void {
     this.#context.online(true)
     for (const { id, values } of cameras) this.#report(id, values)
-    const seen = new Set(cameras.map(({ id }) => id))
+    this.#hearIds(cameras.map(({ id }) => id))
+  }
+
+  #hearIds(ids: readonly string[]): void {
+    const seen = new Set(ids)
     for (const { camera } of this.#addresses()) if (!seen.has(camera)) this.#unseen(camera)
   }
 

@@ -18,15 +18,22 @@ function stage() {
   })
   /** A reader that takes nothing while it is full. */
   function read(...account: string[]) {
+    return greeted('cameras', ...account)
+  }
+  function greeted(greeting: 'cameras' | 'ids', ...account: string[]) {
     const heard: Record<string, unknown>[] = []
     const reader = { heard, isFull: false, end: () => {} }
-    reader.end = feed.open(account, (text) => {
-      if (!reader.isFull) heard.push(JSON.parse(text))
-      return !reader.isFull
-    })
+    reader.end = feed.open(
+      account,
+      (text) => {
+        if (!reader.isFull) heard.push(JSON.parse(text))
+        return !reader.isFull
+      },
+      greeting,
+    )
     return reader
   }
-  return { cameras, clock, feed, read }
+  return { cameras, clock, feed, greeted, read }
 }
 
 t.test('A.Events.2 a reader is greeted with its cameras, and told of no other', async (t) => {
@@ -46,6 +53,25 @@ t.test('A.Events.2 a reader is greeted with its cameras, and told of no other', 
   t.match(guard.heard.slice(1), [{ type: 'camera-state', cameraId: 'door', camera: { state: 'off' } }])
   t.match(boss.heard.slice(2), [{ cameraId: 'door' }, { type: 'camera-removed', cameraId: 'yard' }])
 })
+
+t.test(
+  'A.Events.2 of many cameras a reader may ask for the ids first, and each camera as a message of its own',
+  async (t) => {
+    const { cameras, clock, feed, greeted } = stage()
+    for (let at = 0; at < 128; at++) cameras.set(`c${at}`, 'recording')
+    const all = [...cameras.keys()].filter((id) => id !== 'yard')
+    const { heard } = greeted('ids', ...all)
+    t.same(heard[0], { type: 'hello', at: 0, cameraIds: all })
+    t.same(
+      heard.slice(1).map(({ type, cameraId }) => [type, cameraId]),
+      all.map((id) => ['camera-state', id]),
+    )
+    cameras.set('c9', 'lost')
+    feed.changed()
+    clock.advance(100)
+    t.match(heard.slice(1 + all.length), [{ type: 'camera-state', cameraId: 'c9', camera: { state: 'lost' } }])
+  },
+)
 
 t.test('A.Limits a heartbeat comes every 15 seconds, and with it what was missed', async (t) => {
   const { cameras, clock, feed, read } = stage()

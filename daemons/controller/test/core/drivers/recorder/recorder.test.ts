@@ -21,13 +21,23 @@ interface Played {
   /** What the camera's route of outputs answers; without it, 404. */
   outputs?: object
   moved?: boolean
+  /** A recorder that knows no `hello=ids`. */
+  old?: boolean
+  /** So many cameras more. */
+  more?: number
 }
 
-async function stageOf(t: Test, { device = {}, moved = false, outputs, zone = 'cam1' }: Played = {}) {
+async function stageOf(
+  t: Test,
+  { device = {}, more = 0, moved = false, old = false, outputs, zone = 'cam1' }: Played = {},
+) {
   const posts: { path: string; body: unknown }[] = []
   const sockets = new Set<WebSocket>()
   const unsigned: (string | undefined)[] = []
-  let cameras = [cameraOf('cam1'), cameraOf('cam2')]
+  let cameras = [
+    ...Array.from({ length: more }, (_, at) => cameraOf(`b${at}`)),
+    ...[cameraOf('cam1'), cameraOf('cam2')],
+  ]
   let answer: [status: number, body: unknown] = [204, undefined]
   const isKnown = ({ headers }: IncomingMessage) => headers.authorization === `Bearer ${TOKEN}`
   const server = createServer(async (request, response) => {
@@ -38,18 +48,28 @@ async function stageOf(t: Test, { device = {}, moved = false, outputs, zone = 'c
     if (!isKnown(request)) unsigned.push(request.url)
     if (request.url === '/api/identity') return moved ? end(308) : end(200, { product: 'recorder' })
     if (!isKnown(request)) return end(401, { error: 'unauthorized', message: 'sign in' })
-    if (request.url === '/api/cameras') return end(200, cameras)
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://recorder')
+    if (pathname === '/api/cameras') {
+      const byId = cameras.toSorted((one, other) => (one.id < other.id ? -1 : 1))
+      const page = byId.filter(({ id }) => id > (searchParams.get('after') ?? ''))
+      return end(200, old ? cameras : page.slice(0, Number(searchParams.get('limit'))))
+    }
     if (request.method === 'GET') return outputs ? end(200, outputs) : end(404, { error: 'not_found' })
     posts.push({ path: request.url ?? '', body: JSON.parse(text) })
     end(...answer)
   })
   const feed = new WebSocketServer({ noServer: true })
   server.on('upgrade', (request, socket, head) => {
-    if (!isKnown(request) || request.url !== '/ws') return socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n')
+    if (!isKnown(request) || !/^\/ws\?hello=ids$/.test(request.url ?? ''))
+      return socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n')
     feed.handleUpgrade(request, socket, head, (ws) => {
       sockets.add(ws.on('error', () => {}))
       ws.on('close', () => sockets.delete(ws))
-      ws.send(JSON.stringify({ type: 'hello', at: 1, cameras }))
+      if (old) ws.send(JSON.stringify({ type: 'hello', at: 1, cameras }))
+      else {
+        ws.send(JSON.stringify({ type: 'hello', at: 1, cameraIds: cameras.map(({ id }) => id) }))
+        for (const camera of cameras) ws.send(JSON.stringify({ type: 'camera-state', cameraId: camera.id, camera }))
+      }
     })
   })
   server.listen(0, '127.0.0.1')
@@ -267,4 +287,18 @@ t.test('a message that no recorder sends is reported, and changes nothing', asyn
     said.some((sentence) => /unknown|not known|does not/.test(sentence)),
     said.join('\n'),
   )
+})
+
+t.test('3A.events 128 cameras are greeted with no message or answer that is too long', async (t) => {
+  const { heard, reading, say } = await stageOf(t, { more: 126 })
+  await heard()
+  await until('it records', () => reading().state === 'recording')
+  say({ type: 'camera-state', cameraId: 'cam1', camera: cameraOf('cam1', { state: 'off' }) })
+  await until('it is off', () => reading().state === 'off')
+})
+
+t.test('3A.events a recorder that greets with the cameras themselves is heard too', async (t) => {
+  const { heard, reading } = await stageOf(t, { old: true })
+  await heard()
+  await until('it records', () => reading().state === 'recording')
 })

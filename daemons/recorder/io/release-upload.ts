@@ -1,0 +1,72 @@
+/** Where an uploaded release file lies until root's updater has opened it, and how that is asked. */
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '#kit/clock.ts'
+import { requireRoom } from '#kit/release/disk-room.ts'
+import { placeOf, sentenceOfPlace, type UpdatePlace } from '#kit/release/place.ts'
+import { readReleaseHead } from '#kit/release/release-file.ts'
+import { askUpdater, createToldReader } from '#kit/release/update-asking.ts'
+import { isUpdating } from '#kit/release/update-lock.ts'
+import { syncFolder, systemDisk } from '#kit/store/store.ts'
+import type { UpdateDesk } from '../core/updating/uploads.ts'
+
+interface DeskParts {
+  stateFolder: string
+  /** The folder of this program. */
+  programs: string
+  clock: Clock
+  limits: { socket: string; toldFile: string; answerMs: number }
+}
+
+/** As `update.handed_file` of update.toml says by default: root takes no path from here. */
+const FILE = 'upload.release'
+/** Until it is whole. */
+const DRAFT = 'upload.part'
+
+export function createReleaseDesk({ clock, limits, programs, stateFolder }: DeskParts): UpdateDesk {
+  const [file, draft] = [join(stateFolder, FILE), join(stateFolder, DRAFT)]
+  let place: UpdatePlace | undefined
+
+  async function placeHere(): Promise<UpdatePlace> {
+    place ??= await placeOf(programs, process.env)
+    return place
+  }
+  async function clear(): Promise<void> {
+    for (const path of [draft, file]) await rm(path, { force: true })
+  }
+
+  return {
+    clear,
+    readHead: readReleaseHead,
+    async foreign() {
+      const here = await placeHere()
+      return here.kind === 'release' ? undefined : sentenceOfPlace(here)
+    },
+    canAsk: () => existsSync(limits.socket),
+    told: createToldReader(limits.toldFile),
+    async isRunning() {
+      const here = await placeHere()
+      return here.kind === 'release' && (await isUpdating(here.root))
+    },
+    ask: () => askUpdater('handed', { clock, ...limits }),
+    async begin(sizeBytes) {
+      await clear()
+      await requireRoom(stateFolder, sizeBytes)
+      const handle = await open(draft, 'wx', 0o600)
+      const hash = createHash('sha256')
+      return {
+        write: (piece) => handle.appendFile(piece),
+        count: (piece) => void hash.update(piece),
+        sha256: () => hash.digest('hex'),
+        async finish() {
+          await handle.sync()
+          await rename(draft, file)
+          await syncFolder(systemDisk, stateFolder)
+        },
+        close: () => handle.close(),
+      }
+    },
+  }
+}
