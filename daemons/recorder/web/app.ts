@@ -91,7 +91,7 @@ const PAGES: readonly Page[] = [
   {
     word: 'messages',
     label: texts.messages,
-    key: 'v',
+    key: 'o',
     icon: 'sound',
     below: 'wall',
     draw: (what) => html`<${MessagesPage} what=${what} />`,
