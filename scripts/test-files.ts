@@ -25,9 +25,9 @@ const SOUND_TEXT = /\/(gst-here|audio-board|three-clocks)\.ts'/
 
 /**
  * Extra processes beyond the jobs of a kind while the machine is idle: tests wait a lot. A process of tests takes half a
- * core on average, so that three left a quarter of two cores idle for the whole suite.
+ * core on average, so that three left a quarter of two cores idle; with more than one beside them waits time out.
  */
-const MOST_MORE = 3
+const MOST_MORE = 1
 /** Idle percentage since the last look from which the machine counts as idle: the next process finds half a core. */
 const IDLE_PERCENT = 20
 const LOOK_MS = 500

@@ -10,6 +10,8 @@ import { ACCOUNT, startS3 } from './peer/s3-server.ts'
 import { archiveOf, newId, openStage, type Stage, UPDATE_KEY } from './stage.ts'
 
 const skip = noPostgres
+/** Megabytes through two daemons and a bucket, on a busy machine. */
+const LONG_MS = 90_000
 const archive = archiveOf(300_000)
 
 interface Pair {
@@ -199,7 +201,8 @@ t.test(
     })
     upload.on('error', () => {})
     upload.write(large.bytes.subarray(0, 8_000_000))
-    await until('a part of it is there', () => [...server.uploads.values()].some(({ parts }) => parts.size > 0))
+    const isThere = () => [...server.uploads.values()].some(({ parts }) => parts.size > 0)
+    await until('a part of it is there', isThere, LONG_MS)
     await one.stop('SIGKILL')
     upload.destroy()
     t.equal((await other.publish('1.2.0', large)).status, 200, 'at once')

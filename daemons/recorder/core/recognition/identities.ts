@@ -77,12 +77,15 @@ class Book implements IdentityBook {
   readonly #parts: BookParts
   #enabled: boolean
   #identities: readonly Identity[]
+  /** Whose each plate is, by its folded text: there are thousands, and each reading is compared. */
+  #owners: ReadonlyMap<string, Identity>
   readonly #inTurn = createSerialTurn()
 
   constructor(parts: BookParts) {
     this.#parts = parts
     this.#enabled = parts.record.enabled
     this.#identities = parts.record.identities
+    this.#owners = ownersOf(this.#identities)
   }
 
   isOn(): boolean {
@@ -112,13 +115,13 @@ class Book implements IdentityBook {
 
   match(plate: string, confidence: number): Match {
     const folded = foldedPlate(plate)
-    const same = this.#identities.find(({ plates }) => plates.some((one) => foldedPlate(one) === folded))
+    const same = this.#owners.get(folded)
     if (same) return { identityId: same.id, state: confidence >= SURE_CONFIDENCE ? 'known' : 'unsure' }
-    const near = this.#identities.filter(({ plates }) =>
-      plates.some((one) => one.length >= LEAST_FOR_ONE_OFF && isOneOff(foldedPlate(one), folded)),
-    )
+    const near = new Set<Identity>()
+    for (const [one, owner] of this.#owners)
+      if (one.length >= LEAST_FOR_ONE_OFF && isOneOff(one, folded)) near.add(owner)
     // Of two that it may be it is neither.
-    const [only] = near.length === 1 ? near : []
+    const [only] = near.size === 1 ? near : []
     return only ? { identityId: only.id, state: 'unsure' } : { identityId: null, state: 'unknown' }
   }
 
@@ -174,6 +177,7 @@ class Book implements IdentityBook {
   async #put(next: readonly Identity[], changed: Changed): Promise<void> {
     await this.#parts.save({ enabled: this.#enabled, identities: next })
     this.#identities = next
+    this.#owners = ownersOf(next)
     await this.#parts.onChange(changed)
   }
 
@@ -183,15 +187,16 @@ class Book implements IdentityBook {
     if (plates.length > MOST_PLATES_OF_ONE)
       throw new Fault('bad_plate', `${plates.length} plates were given; one name has at most ${MOST_PLATES_OF_ONE}.`)
     for (const plate of plates) {
-      const folded = foldedPlate(plate)
-      const other = this.#identities.find(
-        ({ id, plates: theirs }) => id !== of && theirs.some((one) => foldedPlate(one) === folded),
-      )
-      if (other)
+      const other = this.#owners.get(foldedPlate(plate))
+      if (other && other.id !== of)
         throw new Fault('plate_taken', `The plate ${plate} belongs to ${other.name}. Change or merge that one.`)
     }
     return plates
   }
+}
+
+function ownersOf(identities: readonly Identity[]): ReadonlyMap<string, Identity> {
+  return new Map(identities.flatMap((one) => one.plates.map((plate) => [foldedPlate(plate), one] as const)))
 }
 
 /** @throws Fault `bad_plate` */
