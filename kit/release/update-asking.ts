@@ -1,17 +1,66 @@
 /** The update service of this machine, as a daemon that is not root sees it: a socket to ask, and a file in which it tells. */
-import { constants, type Stats } from 'node:fs'
+import { constants, existsSync, type Stats } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { Value } from 'typebox/value'
 import type { Clock } from '../clock.ts'
 import { Fault } from '../pure/fault.ts'
 import { TOLD_BYTES, toldSchema, type UpdateTold } from '../pure/update-told.ts'
+import { placeOf, sentenceOfPlace, type UpdatePlace } from './place.ts'
+import { isUpdating } from './update-lock.ts'
 
 /** The longest answer of the service. */
 const ANSWER_BYTES = 1024
 
+/** The update service, for the program that is updated by it. */
+export interface UpdateService {
+  /** Why this Plantroom is not updated by its own updater; undefined where it is. */
+  foreign(): Promise<{ kind: 'debian' | 'other'; sentence: string } | undefined>
+  /** Whether there is an update service to ask. */
+  canAsk(): boolean
+  /** What the updater has told; undefined if nothing. */
+  told(): Promise<UpdateTold | undefined>
+  /** Whether an update, or a look for one, is running; it may have been started by hand. */
+  isRunning(): Promise<boolean>
+  /** Asks by one word. @returns the line that it answers. @throws Fault `update_unreachable` */
+  ask(task: UpdateTask): Promise<string>
+}
+
+/** What the service is asked for: to look, to apply what the server has, or the file that was carried here. */
+export type UpdateTask = 'check' | 'apply' | 'handed'
+
+interface ServiceParts {
+  clock: Clock
+  /** The folder of this program. */
+  programs: string
+  limits: { socket: string; toldFile: string; answerMs: number }
+}
+
+export function createUpdateService({ clock, limits, programs }: ServiceParts): UpdateService {
+  let place: UpdatePlace | undefined
+
+  async function placeHere(): Promise<UpdatePlace> {
+    place ??= await placeOf(programs, process.env)
+    return place
+  }
+
+  return {
+    async foreign() {
+      const here = await placeHere()
+      return here.kind === 'release' ? undefined : { kind: here.kind, sentence: sentenceOfPlace(here) }
+    },
+    canAsk: () => existsSync(limits.socket),
+    told: createToldReader(limits.toldFile),
+    async isRunning() {
+      const here = await placeHere()
+      return here.kind === 'release' && (await isUpdating(here.root))
+    },
+    ask: (task) => askUpdater(task, { clock, ...limits }),
+  }
+}
+
 /** Reads the file again only if it has changed. What cannot be read leaves what was read before. */
-export function createToldReader(path: string): () => Promise<UpdateTold | undefined> {
+function createToldReader(path: string): () => Promise<UpdateTold | undefined> {
   let seen = ''
   let told: UpdateTold | undefined
 
@@ -35,9 +84,9 @@ function markOf({ ino, mtimeMs, size }: Stats): string {
   return `${ino} ${mtimeMs} ${size}`
 }
 
-/** Asks by one word. @returns the line that it answers. @throws Fault `update_unreachable` */
-export async function askUpdater(
-  task: 'check' | 'apply' | 'handed',
+/** @throws Fault `update_unreachable` */
+async function askUpdater(
+  task: UpdateTask,
   { answerMs, clock, socket: path }: { answerMs: number; clock: Clock; socket: string },
 ): Promise<string> {
   const socket = connect({ path })

@@ -6,17 +6,10 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { isWithinHours } from '#kit/pure/setting-keys.ts'
 import type { UpdateRun, UpdateTold } from '#kit/pure/update-told.ts'
+import type { UpdateService } from '#kit/release/update-asking.ts'
 
 /** What updates need of the machine. */
-export interface UpdateDesk {
-  /** Why this Plantroom is not updated by its own updater; undefined where it is. */
-  foreign(): Promise<{ kind: 'debian' | 'other'; sentence: string } | undefined>
-  /** Whether there is an update service to ask. */
-  canAsk(): boolean
-  /** What the updater has told; undefined if nothing. */
-  told(): Promise<UpdateTold | undefined>
-  /** Whether an update, or a look for one, is running; it may have been started by hand. */
-  isRunning(): Promise<boolean>
+export interface UpdateDesk extends Omit<UpdateService, 'ask'> {
   /** Asks for one. @returns its line. @throws Fault `update_unreachable` */
   ask(task: 'check' | 'apply'): Promise<string>
   /** Who asked for the one that runs: an update restarts the controller. */

@@ -1,5 +1,4 @@
 /** Updates and the machine: the socket of the update service, the file in which it tells, the lock, and SIGUSR2. */
-import { existsSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -8,9 +7,7 @@ import { Value } from 'typebox/value'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { LONGEST_TOLD } from '#kit/pure/update-told.ts'
-import { placeOf, sentenceOfPlace, type UpdatePlace } from '#kit/release/place.ts'
-import { askUpdater, createToldReader } from '#kit/release/update-asking.ts'
-import { isUpdating } from '#kit/release/update-lock.ts'
+import { createUpdateService } from '#kit/release/update-asking.ts'
 import { replaceFile } from '#kit/store/store.ts'
 import type { Asked, UpdateDesk } from '../core/updates.ts'
 
@@ -40,28 +37,11 @@ const askedSchema = Type.Object(
 
 export function createUpdateDesk({ clock, limits, programs, stateFolder }: DeskParts): UpdateDesk {
   const file = join(stateFolder, ASKED_FILE)
-  const read = createToldReader(limits.toldFile)
-  let place: UpdatePlace | undefined
   let asked: Asked | undefined
   let isRead = false
 
-  async function placeHere(): Promise<UpdatePlace> {
-    place ??= await placeOf(programs, process.env)
-    return place
-  }
-
   return {
-    async foreign() {
-      const here = await placeHere()
-      return here.kind === 'release' ? undefined : { kind: here.kind, sentence: sentenceOfPlace(here) }
-    },
-    canAsk: () => existsSync(limits.socket),
-    told: read,
-    async isRunning() {
-      const here = await placeHere()
-      return here.kind === 'release' && (await isUpdating(here.root))
-    },
-    ask: (task) => askUpdater(task, { clock, ...limits }),
+    ...createUpdateService({ clock, limits, programs }),
     async asked() {
       if (!isRead) asked = await readAsked(file)
       isRead = true

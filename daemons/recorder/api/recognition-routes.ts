@@ -53,7 +53,7 @@ export function recognisedView(
     ...{ identity_id: identity?.id ?? null, identity_name: identity?.name ?? null },
     ...{ identity_method: identity ? (recognised?.method ?? null) : null, face_state: null },
     ...{ plate_text: plate?.text ?? null, plate_confidence: plate?.confidence ?? null },
-    // A name that was forgotten a moment ago is told no more.
+    // The identity may have been forgotten since the plate was read.
     plate_state: plate && (identity ? plate.state : 'unknown'),
   }
 }

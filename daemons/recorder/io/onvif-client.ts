@@ -1,37 +1,22 @@
 /** Asks cameras over ONVIF: HTTP with bounds, signed by WS-Security in the camera's own time, or by HTTP Digest where it wants that. */
 import { createHash, randomBytes } from 'node:crypto'
-import http from 'node:http'
-import https from 'node:https'
-import type { Clock } from '#kit/clock.ts'
-import { checkTargetHost, lookupSafely } from '#kit/net/target.ts'
-import { Fault, faultOf } from '#kit/pure/fault.ts'
-import { durationText } from '#kit/pure/text.ts'
+import type http from 'node:http'
+import { Fault } from '#kit/pure/fault.ts'
 import type { CameraLogin, OnvifClient } from '../core/cameras/onvif.ts'
-import { authorizationOf, type Challenge, readChallenge } from '../wire/digest.ts'
+import { readChallenge } from '../wire/digest.ts'
 import type { OnvifOperation } from '../wire/onvif.ts'
 import { getSystemDateAndTime } from '../wire/onvif-clock.ts'
 import { readSoap, type SoapSigning, soapText } from '../wire/soap.ts'
-
-/** Bounds of one exchange, by the names of their settings. */
-export interface OnvifLimits {
-  /** For the whole answer, from the connection on. */
-  answerMs: number
-  /** Of one answer; beyond, it is cut off. */
-  answerBytes: number
-}
-
-/** What asking cameras takes. */
-export interface ClientParts {
-  clock: Clock
-  limits: OnvifLimits
-  /** Names this recorder to cameras. */
-  userAgent: string
-}
+import {
+  type DigestChallenge,
+  exchangeOnce,
+  type HeadedAnswer,
+  type HttpAnswer,
+  signedBy,
+  type WebParts,
+} from './camera-web.ts'
 
 const MOST_REDIRECTS = 2
-const HEAD_BYTES = 16_384
-/** Interim answers (1xx) to one request. */
-const MOST_INTERIM = 8
 /** As in the tokens of common programs: some cameras take no longer ones. */
 const NONCE_BYTES = 16
 
@@ -52,7 +37,7 @@ interface Body {
   signal: AbortSignal | undefined
 }
 
-export function createOnvifClient(parts: ClientParts): OnvifClient {
+export function createOnvifClient(parts: WebParts): OnvifClient {
   return {
     async open(service, login) {
       const session = createSession(parts, login)
@@ -62,7 +47,7 @@ export function createOnvifClient(parts: ClientParts): OnvifClient {
   }
 }
 
-function createSession(parts: ClientParts, login: CameraLogin) {
+function createSession(parts: WebParts, login: CameraLogin) {
   const { clock } = parts
   let aheadMs = 0
   let digest: DigestChallenge | undefined
@@ -118,19 +103,6 @@ function createSession(parts: ClientParts, login: CameraLogin) {
   }
 }
 
-type DigestChallenge = Extract<Challenge, { scheme: 'digest' }>
-
-/** The header that answers a challenge. @param count how often its nonce was used, this time included */
-export function signedBy(
-  challenge: DigestChallenge,
-  login: CameraLogin,
-  { count, method, url }: { method: 'GET' | 'POST'; url: URL; count: number },
-): string {
-  const cnonce = randomBytes(8).toString('hex')
-  const wish = { ...login, method, uri: url.pathname + url.search, cnonce, count }
-  return authorizationOf(challenge, wish, (name, text) => createHash(name).update(text).digest('hex'))
-}
-
 const TELLS_NO_TIME: ReadonlySet<string> = new Set(['onvif_unsupported', 'onvif_failed', 'camera_refused'])
 
 /** @throws Fault, as of `readSoap` */
@@ -146,19 +118,13 @@ function opened({ status, text }: HttpAnswer, name: string) {
   return readSoap(text, name)
 }
 
-interface HttpAnswer {
-  status: number
-  challenges: readonly string[]
-  text: string
-}
-
 /**
  * One question, with redirects on the same host.
  * @param sign makes the headers for an address
  * @throws Fault `camera_unreachable`, `onvif_broken`, `bad_target`
  */
 async function post(
-  parts: ClientParts,
+  parts: WebParts,
   address: string,
   body: Body,
   sign: (url: URL) => http.OutgoingHttpHeaders,
@@ -175,10 +141,8 @@ async function post(
   }
 }
 
-type HeadedAnswer = HttpAnswer & { headers: http.IncomingHttpHeaders }
-
 function postOnce(
-  parts: ClientParts,
+  parts: WebParts,
   url: URL,
   { holdMs, signal, text }: Body,
   signed: http.OutgoingHttpHeaders,
@@ -189,86 +153,4 @@ function postOnce(
     ...signed,
   }
   return exchangeOnce(parts, url, { method: 'POST', headers, text, holdMs, signal })
-}
-
-interface Sending {
-  method: 'GET' | 'POST'
-  headers: http.OutgoingHttpHeaders
-  text?: string
-  /** How long the camera may take beyond the usual. */
-  holdMs?: number
-  signal?: AbortSignal | undefined
-}
-
-/**
- * One request to a camera and its whole answer, within bounds; redirects are not followed.
- * @throws Fault `camera_unreachable`, `onvif_broken`, `bad_target`
- */
-export async function exchangeOnce(
-  { clock, limits, userAgent }: ClientParts,
-  url: URL,
-  { headers, holdMs = 0, method, signal, text }: Sending,
-): Promise<HeadedAnswer> {
-  checkTargetHost(url.hostname)
-  const { promise, reject, resolve } = Promise.withResolvers<HeadedAnswer>()
-  // A camera's certificate is of its own making: nobody here could have signed it, and the login is hashed anyway.
-  const options = {
-    ...{ method, agent: false, lookup: lookupSafely, maxHeaderSize: HEAD_BYTES, rejectUnauthorized: false },
-    ...(signal && { signal }),
-    headers: { 'user-agent': userAgent, ...headers },
-  }
-  const asked = url.protocol === 'https:' ? https.request(url, options) : http.request(url, options)
-  const fail = (fault: Fault) => {
-    reject(fault)
-    asked.destroy()
-  }
-  const late = new Fault('camera_unreachable', `The camera does not answer within ${durationText(limits.answerMs)}.`)
-  const timer = clock.after(limits.answerMs + holdMs, () => fail(late))
-  let interim = 0
-  asked.on('information', () => {
-    interim++
-    if (interim > MOST_INTERIM) fail(new Fault('onvif_broken', 'The camera sends interim answers on and on.'))
-  })
-  let isAnswered = false
-  asked.on('response', (incoming) => {
-    isAnswered = true
-    bodyOf(incoming, limits.answerBytes).then((text) => {
-      const { headers, statusCode: status = 0 } = incoming
-      const challenges = incoming.headersDistinct['www-authenticate'] ?? []
-      resolve({ status, headers, challenges, text })
-    }, reject)
-  })
-  asked.on('error', (error) => reject(faultOf(error, 'camera_unreachable', sentenceOf(error))))
-  asked.on('close', () => {
-    // One that switched to another protocol answers nothing either.
-    if (!isAnswered) reject(new Fault('camera_unreachable', 'The camera closed the connection without an answer.'))
-  })
-  asked.end(text)
-  try {
-    return await promise
-  } finally {
-    timer.cancel()
-    asked.destroy()
-  }
-}
-
-/** @throws Fault `onvif_broken` beyond the bound, `camera_unreachable` where it breaks off */
-async function bodyOf(incoming: http.IncomingMessage, most: number): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of incoming as AsyncIterable<Uint8Array>) {
-      bytes += chunk.length
-      if (bytes > most) throw new Fault('onvif_broken', `The camera answered with more than ${most} bytes.`)
-      chunks.push(chunk)
-    }
-  } catch (error) {
-    throw faultOf(error, 'camera_unreachable', sentenceOf(error))
-  }
-  return new TextDecoder().decode(Buffer.concat(chunks))
-}
-
-function sentenceOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException
-  return `The camera cannot be reached over ONVIF: ${code ?? message}.`
 }

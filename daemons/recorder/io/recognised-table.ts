@@ -11,7 +11,7 @@ export const RECOGNISED_SCHEMA = [
     number INTEGER NOT NULL, who INTEGER NOT NULL, identity TEXT, method TEXT, plate TEXT, folded TEXT,
     plate_state INTEGER, confidence REAL) STRICT`,
   'CREATE UNIQUE INDEX IF NOT EXISTS recognised_event ON recognised (camera, began_at, number)',
-  // In the order in which they are told, so that the newest are found without looking at all.
+  // In the order of the answer, so that the newest are found without reading the whole table.
   `CREATE INDEX IF NOT EXISTS recognised_when ON recognised (began_at DESC, camera, number DESC, folded)`,
   'CREATE INDEX IF NOT EXISTS recognised_who ON recognised (who, began_at DESC, camera, number DESC, folded)',
   'CREATE INDEX IF NOT EXISTS recognised_identity ON recognised (identity, began_at DESC, camera, number DESC, folded)',

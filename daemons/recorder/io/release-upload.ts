@@ -1,14 +1,11 @@
 /** Where an uploaded release file lies until root's updater has opened it, and how that is asked. */
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '#kit/clock.ts'
 import { requireRoom } from '#kit/release/disk-room.ts'
-import { placeOf, sentenceOfPlace, type UpdatePlace } from '#kit/release/place.ts'
 import { readReleaseHead } from '#kit/release/release-file.ts'
-import { askUpdater, createToldReader } from '#kit/release/update-asking.ts'
-import { isUpdating } from '#kit/release/update-lock.ts'
+import { createUpdateService } from '#kit/release/update-asking.ts'
 import { syncFolder, systemDisk } from '#kit/store/store.ts'
 import type { UpdateDesk } from '../core/updating/uploads.ts'
 
@@ -27,30 +24,17 @@ const DRAFT = 'upload.part'
 
 export function createReleaseDesk({ clock, limits, programs, stateFolder }: DeskParts): UpdateDesk {
   const [file, draft] = [join(stateFolder, FILE), join(stateFolder, DRAFT)]
-  let place: UpdatePlace | undefined
+  const service = createUpdateService({ clock, limits, programs })
 
-  async function placeHere(): Promise<UpdatePlace> {
-    place ??= await placeOf(programs, process.env)
-    return place
-  }
   async function clear(): Promise<void> {
     for (const path of [draft, file]) await rm(path, { force: true })
   }
 
   return {
+    ...service,
     clear,
     readHead: readReleaseHead,
-    async foreign() {
-      const here = await placeHere()
-      return here.kind === 'release' ? undefined : sentenceOfPlace(here)
-    },
-    canAsk: () => existsSync(limits.socket),
-    told: createToldReader(limits.toldFile),
-    async isRunning() {
-      const here = await placeHere()
-      return here.kind === 'release' && (await isUpdating(here.root))
-    },
-    ask: () => askUpdater('handed', { clock, ...limits }),
+    ask: () => service.ask('handed'),
     async begin(sizeBytes) {
       await clear()
       await requireRoom(stateFolder, sizeBytes)

@@ -235,3 +235,25 @@ const ANSWERED: ReadonlySet<string> = new Set([
 function keyOf({ camera, output }: Pick<OutputState, 'camera' | 'output'>): string {
   return `${camera} ${output}`
 }
+
+/**
+ * The ways to switch outputs of cameras, behind one: each output goes by the one that found it. ONVIF says whether the camera
+ * is reached at all. Where it does not answer the other way just now, the outputs it had by that way stay.
+ */
+export function joinDrivers(drivers: Readonly<Record<CameraOutput['driver'], OutputDriver>>): OutputDriver {
+  return {
+    async find(camera) {
+      const relays = await drivers.onvif.find(camera)
+      const own = await drivers.dahua.find(camera).catch((error: unknown) => {
+        if (!(error instanceof Fault)) throw error
+        return { list: camera.outputs?.list.filter(({ driver }) => driver === 'dahua') ?? [], notes: null }
+      })
+      const notes = [relays.notes, own.notes].filter((note) => note !== null)
+      return { list: [...relays.list, ...own.list], notes: notes.join(' ') || null }
+    },
+    async set(camera, id, isOn) {
+      const output = camera.outputs?.list.find((one) => one.id === id)
+      await drivers[output?.driver ?? 'onvif'].set(camera, id, isOn)
+    },
+  }
+}

@@ -33,7 +33,7 @@ interface BookParts {
   nowAt(): number
   /** Key `recognition.identities`. */
   most: number
-  /** These have other plates now, or none: what was recorded is judged anew. */
+  /** The plates of these have changed, or are gone: earlier readings are matched again. */
   onChange(changed: readonly Pick<Identity, 'id' | 'plates'>[]): Promise<void>
 }
 
@@ -188,8 +188,14 @@ class Book implements IdentityBook {
       throw new Fault('bad_plate', `${plates.length} plates were given; one name has at most ${MOST_PLATES_OF_ONE}.`)
     for (const plate of plates) {
       const other = this.#owners.get(foldedPlate(plate))
-      if (other && other.id !== of)
-        throw new Fault('plate_taken', `The plate ${plate} belongs to ${other.name}. Change or merge that one.`)
+      if (other && other.id !== of) {
+        const theirs = other.plates.find((one) => foldedPlate(one) === foldedPlate(plate))
+        const why = theirs === plate ? '' : `, and ${plate} cannot be told from it`
+        throw new Fault(
+          'plate_taken',
+          `The plate ${theirs} belongs to ${other.name}${why}. Change that one, or merge the two.`,
+        )
+      }
     }
     return plates
   }

@@ -40,7 +40,7 @@ export function foldedPlate(text: string): string {
   return [...plainPlate(text)].map((sign) => LOOKALIKES.get(sign) ?? sign).join('')
 }
 
-/** Whether one sign was read wrong, missed, or read where there is none. */
+/** Whether the two differ in one character: a wrong one, a missing one or one too many. */
 export function isOneOff(one: string, other: string): boolean {
   const [short, long] = one.length <= other.length ? [[...one], [...other]] : [[...other], [...one]]
   if (long.length - short.length > 1) return false

@@ -32,7 +32,7 @@ export interface UnnamedPlate {
 export interface RecognisedStore {
   /** What was known of the event is replaced. */
   recognise(eventId: string, recognised: Recognised): Promise<void>
-  /** The plates of an identity are these, folded: what was recorded is judged anew. None: it is forgotten. */
+  /** Matches earlier readings again. @param folded the plates of the identity; none: it was forgotten */
   rejudge(identityId: string, folded: readonly string[]): Promise<void>
   /** The ones seen last first. */
   unnamed(limit: number): Promise<UnnamedPlate[]>

@@ -52,6 +52,8 @@ const AGAIN_MS = 2000
 const MOST_TRIES = 4
 /** It is kept so long after its end, so that its pictures are there. */
 const OVER_MS = 20_000
+/** One busy road, or a camera that makes things up, leaves room for the others. */
+const MOST_PART = 0.5
 /** From here on one reading is enough; else two have to agree. */
 const CLEAR_CONFIDENCE = 0.95
 
@@ -77,10 +79,10 @@ interface Thing {
 }
 
 export function createRecognition(parts: RecognitionParts): Recognition {
-  return new Recognising(parts)
+  return new VehicleRecognition(parts)
 }
 
-class Recognising implements Recognition {
+class VehicleRecognition implements Recognition {
   readonly #parts: RecognitionParts
   /** By id of the event. */
   readonly #things = new Map<string, Thing>()
@@ -133,7 +135,8 @@ class Recognising implements Recognition {
   #begin(event: SightEvent): void {
     const { book, clock, limits, recogniser } = this.#parts
     if (!book.isOn() || !recogniser()?.recognises().includes('plate')) return
-    if (this.#things.size >= limits.waiting) {
+    const ofCamera = this.#things.values().filter((thing) => thing.event.cameraId === event.cameraId)
+    if (this.#things.size >= limits.waiting || ofCamera.toArray().length >= Math.ceil(limits.waiting * MOST_PART)) {
       this.#counts.leftOut++
       return
     }

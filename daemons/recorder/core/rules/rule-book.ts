@@ -101,7 +101,7 @@ export function createRuleBook(parts: RuleBookParts): RuleBook {
 /**
  * The n-th webhook of a wish goes by the n-th one that there was.
  * @source interface document 3, A, Action rule
- * @throws Fault `bad_rule` where a secret would go on to another host, which could then sign as if it were the first
+ * @throws Fault `bad_rule` where a saved secret would be used for another host, which could then sign as if it were the first
  */
 function withSecrets(wishes: readonly ActionWish[], before: readonly Action[]): Action[] {
   const kept = before.flatMap((action) => (action.type === 'webhook' ? [action] : []))
@@ -113,7 +113,7 @@ function withSecrets(wishes: readonly ActionWish[], before: readonly Action[]): 
     if (isKept && own && hostOf(own.url) !== hostOf(url))
       throw new Fault(
         'bad_rule',
-        `Action ${at + 1} (webhook): the saved secret is of ${hostOf(own.url)}, and is not used for another host. Type its secret anew, or say that there is none.`,
+        `Action ${at + 1} (webhook): the saved secret belongs to ${hostOf(own.url)} and is not used for another host. Enter the new secret, or remove it.`,
       )
     return { type: 'webhook', url, secret }
   })

@@ -41,8 +41,8 @@ export interface Alert {
 }
 
 /**
- * Whether somebody who sees some cameras is told of it. What happened at no camera is told to who sees every camera that
- * something is done at, but for faults: those are of the whole recorder, and their sentences may name whatever it has.
+ * Whether an account that sees only some cameras is told of an alert. One without a camera is told to accounts that see
+ * every camera its actions touched. A fault without a camera is not: its sentence may name anything the recorder has.
  */
 export function isToldTo(
   { camera, results, triggerType }: Alert,

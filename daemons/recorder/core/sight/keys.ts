@@ -138,7 +138,7 @@ export const recognition = Type.Object(
       default: 64,
       minimum: 1,
       maximum: 1024,
-      description: 'vehicles that wait to be looked at; further ones are not recognised',
+      description: 'vehicles that wait to be looked at, half of them of one camera; further ones are not recognised',
     }),
     look_ms: Type.Integer({
       default: 500,

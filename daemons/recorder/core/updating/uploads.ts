@@ -7,17 +7,11 @@ import { Fault } from '#kit/pure/fault.ts'
 import type { UpdateTold } from '#kit/pure/update-told.ts'
 import type { ReleaseRecord } from '#kit/release/record.ts'
 import type { ReleaseHead } from '#kit/release/release-file.ts'
+import type { UpdateService } from '#kit/release/update-asking.ts'
 import type { LicenceDetails, LicenceView } from '../licence/licence.ts'
 
 /** Root's updater, and the place where it looks for the file. */
-export interface UpdateDesk {
-  /** Why this Plantroom is not updated by its own updater; undefined where it is. */
-  foreign(): Promise<string | undefined>
-  /** Whether there is an update service to ask. */
-  canAsk(): boolean
-  told(): Promise<UpdateTold | undefined>
-  /** Whether an update, or a look for one, is running. */
-  isRunning(): Promise<boolean>
+export interface UpdateDesk extends Pick<UpdateService, 'foreign' | 'canAsk' | 'told' | 'isRunning'> {
   /** Asks for the file to be applied. @returns its line. @throws Fault `update_unreachable` */
   ask(): Promise<string>
   /** @returns undefined if more bytes are needed. @throws Fault `release_file_unknown`, `release_malformed` */
@@ -100,7 +94,7 @@ export class Uploads {
   ): Promise<{ version: string; at: number }> {
     const { desk } = this.#parts
     const foreign = await desk.foreign()
-    if (foreign !== undefined) throw new Fault('update_foreign', foreign)
+    if (foreign !== undefined) throw new Fault('update_foreign', foreign.sentence)
     if (!desk.canAsk()) throw new Fault('update_unreachable', ABSENT)
     if (this.#isTaking) throw new Fault('update_busy', 'Another release file is being uploaded. Wait until it is done.')
     this.#isTaking = true
@@ -117,7 +111,7 @@ export class Uploads {
 
   async #whyNot(): Promise<string | undefined> {
     const { desk } = this.#parts
-    return (await desk.foreign()) ?? (desk.canAsk() ? undefined : ABSENT)
+    return (await desk.foreign())?.sentence ?? (desk.canAsk() ? undefined : ABSENT)
   }
 
   async #receive(bytes: AsyncIterable<Uint8Array>, sizeBytes: number | undefined): Promise<ReleaseRecord> {

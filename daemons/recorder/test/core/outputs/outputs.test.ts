@@ -4,7 +4,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import type { CameraRecord } from '../../../core/cameras/book.ts'
 import type { OnvifClient } from '../../../core/cameras/onvif.ts'
 import { createOnvifOutputs } from '../../../core/outputs/onvif-driver.ts'
-import { type OutputState, Outputs } from '../../../core/outputs/outputs.ts'
+import { joinDrivers, type OutputState, Outputs } from '../../../core/outputs/outputs.ts'
 
 const yard = {
   ...{ id: 'yard', name: 'Yard', onvif: { service: 'http://10.0.0.5/device' }, username: 'ann', password: 'x' },
@@ -157,4 +157,19 @@ t.test('relays are found where a camera has them, and what hangs on one is guess
   await at(undefined, ['b']).set(yard, 'b', true)
   t.equal(asked.at(-1), '/io SetRelayOutputStateResponse')
   await t.rejects(at([], []).find({ ...yard, onvif: null }), { code: 'no_onvif' })
+})
+
+t.test('outputs that do not answer just now stay, and a fault of the program is not hidden', async (t) => {
+  const light = { id: 'dahua-light', kind: 'light', name: 'White light', driver: 'dahua' } as const
+  const lit = { ...yard, outputs: { probedAt: 1, notes: null, list: [light] } } as unknown as CameraRecord
+  const set = async () => {}
+  const joined = (thrown: Error) =>
+    joinDrivers({
+      onvif: { set, find: async () => ({ list: [], notes: 'No relays.' }) },
+      dahua: { set, find: async () => Promise.reject(thrown) },
+    })
+  const away = new Fault('camera_unreachable', 'away')
+  t.same(await joined(away).find(lit), { list: [light], notes: 'No relays.' })
+  t.same(await joined(away).find(yard), { list: [], notes: 'No relays.' }, 'a relay is not one of them')
+  await t.rejects(joined(new TypeError('wrong')).find(lit), TypeError)
 })

@@ -14,10 +14,10 @@ import { sightRows } from '../../../core/sight/memory.ts'
 const PICTURE: ThingPicture = { width: 200, height: 100, rgb: new Uint8Array(200 * 100 * 3) }
 const HALF: Box = [0.25, 0.25, 0.75, 0.75]
 
-function eventOf(clock: { epochMs(): number }, number: number, label = 'car'): SightEvent {
+function eventOf(clock: { epochMs(): number }, number: number, label = 'car', cameraId = '0000000a'): SightEvent {
   const at = clock.epochMs()
   return {
-    ...{ id: `0000000a-${at}-${number}`, cameraId: '0000000a', label, group: groupOf(label), score: 0.9 },
+    ...{ id: `${cameraId}-${at}-${number}`, cameraId, label, group: groupOf(label), score: 0.9 },
     ...{ beganAt: at, lastAt: at, endedAt: null, bestAt: at, box: HALF, source: 'external' },
   }
 }
@@ -60,9 +60,9 @@ function stage(texts: readonly (string | [string, number] | null)[], waiting = 6
       for (let turn = 0; turn < 8; turn++) await new Promise(setImmediate)
     }
   }
-  const seen = (number: number, box: Box = HALF) =>
+  const seen = (number: number, box: Box = HALF, cameraId = '0000000a') =>
     recognition.sighted({
-      ...{ cameraId: '0000000a', at: clock.epochMs() },
+      ...{ cameraId, at: clock.epochMs() },
       boxes: [{ trackId: number, label: 'car', group: 'vehicle', score: 0.9, box }],
     })
   return { clock, recognition, told, kept, asked, state, pass, seen }
@@ -131,7 +131,9 @@ t.test('persons, what moves, and everything while it is off are not looked at; s
   t.same(asked, [])
   state.isOn = true
   for (let number = 10; number < 20; number++) recognition.happened(eventOf(clock, number), 'begin')
-  t.equal(recognition.counts().leftOut, 7)
+  t.equal(recognition.counts().leftOut, 8, 'half of the room is for one camera')
+  for (let number = 20; number < 22; number++) recognition.happened(eventOf(clock, number, 'car', '0000000b'), 'begin')
+  t.equal(recognition.counts().leftOut, 9)
 })
 
 t.test('a name that is given while a vehicle is there counts at once', async (t) => {
@@ -176,10 +178,12 @@ t.test('vehicles that wait take no more memory than the plan says', async (t) =>
   const MANY = 200
   const bytes = await heapBytesOf(async () => {
     const { clock, recognition, seen } = stage([], MANY)
-    for (let number = 0; number < MANY; number++) recognition.happened(eventOf(clock, number), 'begin')
+    const cameraOf = (number: number) => (number % 2 === 0 ? '0000000a' : '0000000b')
+    for (let number = 0; number < MANY; number++)
+      recognition.happened(eventOf(clock, number, 'car', cameraOf(number)), 'begin')
     for (let times = 0; times < 12; times++) {
       clock.advance(499)
-      for (let number = 0; number < MANY; number++) seen(number)
+      for (let number = 0; number < MANY; number++) seen(number, HALF, cameraOf(number))
     }
     return recognition
   })

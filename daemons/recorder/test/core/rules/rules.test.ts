@@ -398,7 +398,10 @@ t.test('3A.action-rule a webhook keeps the secret of the n-th one unless another
   t.same(secrets(), ['one', 'two', null])
   await t.rejects(
     book.change(id, { actions: [notify, bare('http://a/'), bare('http://c/')] }),
-    { code: 'bad_rule', message: /^Action 3 .webhook.: the saved secret is of b, and is not used for another host/ },
+    {
+      code: 'bad_rule',
+      message: /^Action 3 .webhook.: the saved secret belongs to b and is not used for another host/,
+    },
     'another host could sign as if it were the first',
   )
   t.same(secrets(), ['one', 'two', null])

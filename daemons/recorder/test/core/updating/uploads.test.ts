@@ -171,7 +171,7 @@ t.test('3A.update.upload an upload that is cut leaves nothing, nor does what a p
 })
 
 t.test('3A.update.upload where something else updates Plantroom, or one runs, no file is taken', async (t) => {
-  const apt = staged({ foreign: async () => 'apt updates it' })
+  const apt = staged({ foreign: async () => ({ kind: 'debian' as const, sentence: 'apt updates it' }) })
   await t.rejects(apt.take(fileOf()), { code: 'update_foreign', message: 'apt updates it' })
   t.match(await apt.uploads.view(), { why: 'apt updates it' })
   const absent = staged({ canAsk: () => false })
