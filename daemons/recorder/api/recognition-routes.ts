@@ -67,7 +67,8 @@ export function recognisedWish(
   { book, recognises }: Pick<RecognitionRouteParts, 'book' | 'recognises'>,
 ): { plate?: string; who?: WhoWish } {
   if (plate === undefined && who === undefined) return {}
-  if (!book.isOn()) throw new Fault('recognition_unavailable', unavailable(recognises()) ?? OFF)
+  if (!book.isOn())
+    throw new Fault('recognition_unavailable', `Recognition is unavailable. ${unavailable(recognises()) ?? OFF}`)
   return {
     ...(plate !== undefined && { plate: foldedPlate(requirePlain(plate)) }),
     ...(who !== undefined && { who: whoWish(who, book) }),
@@ -87,8 +88,8 @@ const OFF = 'Recognition is switched off. An administrator switches it on, on th
 function unavailable(recognises: readonly RecognisedKind[]): string | null {
   if (recognises.length > 0) return null
   return (
-    'Recognition of plates is unavailable: no detector that runs here does it. Install plantroom-detector and ' +
-    'plantroom-recognition, and choose the detector that is installed, on the page Events. Leave out who and plate.'
+    'No detector that runs here reads plates. Install plantroom-detector and plantroom-recognition, then choose ' +
+    'the installed detector on the page Events.'
   )
 }
 

@@ -435,14 +435,14 @@ export const switchOffQuestion = 'Stop reading plates?'
 export const switchOffMeans =
   'Events carry no plates and names any more. The names stay, and what was read goes with its footage.'
 export const keepRecognition = 'Go on reading'
-export const noUnnamedPlates = 'No plate without a name'
+export const noUnnamedPlates = 'No plate is waiting for a name'
 export const platesCome =
   'A plate that is read appears here once its vehicle has passed. It has to be 90 pixels wide in the recorded picture.'
 export const nothingIsRead = 'Nothing is read now.'
 export const pictureOfPlate = (plate: string) => `Vehicle with the plate ${plate}`
 export const seenTimes = (times: string) => (times === '1' ? 'seen once' : `seen ${times} times`)
-export const noNames = 'Nobody has a name'
-export const whatNamesAre = 'Name a vehicle, and its events carry the name; those of before too.'
+export const noNames = 'No vehicle has a name yet'
+export const whatNamesAre = 'Name a vehicle: its events carry the name, earlier ones too.'
 export const noPlate = 'no plate'
 export const nameVehicle = 'Name a vehicle'
 export const newName = 'A new name'

@@ -1,7 +1,7 @@
 /** The book of identities: whom somebody gave a name, and by what they are recognised. */
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
-import { type Certainty, foldedPlate, isOneOff, plainPlate } from './plates.ts'
+import { type Certainty, foldedPlate, isOneOff, plainPlate, SIGNS } from './plates.ts'
 
 /** A vehicle with a name. */
 export interface Identity {
@@ -77,15 +77,15 @@ class Book implements IdentityBook {
   readonly #parts: BookParts
   #enabled: boolean
   #identities: readonly Identity[]
-  /** Whose each plate is, by its folded text: there are thousands, and each reading is compared. */
-  #owners: ReadonlyMap<string, Identity>
+  /** Id of whose each plate is, by its folded text: there are thousands, and each reading is compared. */
+  readonly #owners = new Map<string, string>()
   readonly #inTurn = createSerialTurn()
 
   constructor(parts: BookParts) {
     this.#parts = parts
     this.#enabled = parts.record.enabled
     this.#identities = parts.record.identities
-    this.#owners = ownersOf(this.#identities)
+    this.#own(this.#identities)
   }
 
   isOn(): boolean {
@@ -116,13 +116,13 @@ class Book implements IdentityBook {
   match(plate: string, confidence: number): Match {
     const folded = foldedPlate(plate)
     const same = this.#owners.get(folded)
-    if (same) return { identityId: same.id, state: confidence >= SURE_CONFIDENCE ? 'known' : 'unsure' }
-    const near = new Set<Identity>()
+    if (same !== undefined) return { identityId: same, state: confidence >= SURE_CONFIDENCE ? 'known' : 'unsure' }
+    const near = new Set<string>()
     for (const [one, owner] of this.#owners)
       if (one.length >= LEAST_FOR_ONE_OFF && isOneOff(one, folded)) near.add(owner)
     // Of two that it may be it is neither.
     const [only] = near.size === 1 ? near : []
-    return only ? { identityId: only.id, state: 'unsure' } : { identityId: null, state: 'unknown' }
+    return only === undefined ? { identityId: null, state: 'unknown' } : { identityId: only, state: 'unsure' }
   }
 
   add({ name, plates }: { name: string; plates: readonly string[] }): Promise<Identity> {
@@ -177,8 +177,15 @@ class Book implements IdentityBook {
   async #put(next: readonly Identity[], changed: Changed): Promise<void> {
     await this.#parts.save({ enabled: this.#enabled, identities: next })
     this.#identities = next
-    this.#owners = ownersOf(next)
+    this.#own(changed)
     await this.#parts.onChange(changed)
+  }
+
+  /** These plates, and no others, are of these. */
+  #own(changed: Changed): void {
+    const ids = new Set(changed.map(({ id }) => id))
+    for (const [plate, id] of this.#owners) if (ids.has(id)) this.#owners.delete(plate)
+    for (const { id, plates } of changed) for (const plate of plates) this.#owners.set(foldedPlate(plate), id)
   }
 
   /** @throws Fault `bad_plate`, `plate_taken` */
@@ -187,7 +194,7 @@ class Book implements IdentityBook {
     if (plates.length > MOST_PLATES_OF_ONE)
       throw new Fault('bad_plate', `${plates.length} plates were given; one name has at most ${MOST_PLATES_OF_ONE}.`)
     for (const plate of plates) {
-      const other = this.#owners.get(foldedPlate(plate))
+      const other = this.find(this.#owners.get(foldedPlate(plate)) ?? '')
       if (other && other.id !== of) {
         const theirs = other.plates.find((one) => foldedPlate(one) === foldedPlate(plate))
         const why = theirs === plate ? '' : `, and ${plate} cannot be told from it`
@@ -201,13 +208,14 @@ class Book implements IdentityBook {
   }
 }
 
-function ownersOf(identities: readonly Identity[]): ReadonlyMap<string, Identity> {
-  return new Map(identities.flatMap((one) => one.plates.map((plate) => [foldedPlate(plate), one] as const)))
-}
-
 /** @throws Fault `bad_plate` */
 export function requirePlain(text: string): string {
   const plain = plainPlate(text)
-  if (plain !== '') return plain
-  throw new Fault('bad_plate', `'${text}' has no letter or digit. Write the plate as it stands on the vehicle.`)
+  if (plain === '')
+    throw new Fault('bad_plate', `'${text}' has no letter or digit. Write the plate as it stands on the vehicle.`)
+  // One sign may stand for many letters: it is counted as it is compared.
+  const signs = [...plain].length
+  if (signs > SIGNS.most)
+    throw new Fault('bad_plate', `'${text}' has ${signs} letters and digits; a plate has ${SIGNS.most} at most.`)
+  return plain
 }

@@ -15,7 +15,8 @@ export interface PlateReading {
 /** Of what a detector says of one picture. */
 const MOST_PLATES = 4
 const MOST_TEXT = 40
-const SIGNS = { least: 2, most: 16 } as const
+/** Letters and digits of a plate. */
+export const SIGNS = { least: 2, most: 16 } as const
 
 /** Letters and digits alone, in capitals: how a plate is compared. */
 export function plainPlate(text: string): string {

@@ -45,6 +45,12 @@ t.test('names are given, changed, merged and forgotten, and what was recorded is
   await book.change('id2', { name: 'Blue van' })
   await book.change('id2', { plates: ['VAN 1', 'VAN 2'] })
   await t.rejects(book.change('id2', { plates: ['BXY1'] }), { code: 'plate_taken' })
+  const many = { code: 'bad_plate', message: /has 30 letters and digits; a plate has 16 at most/ }
+  await t.rejects(
+    book.change('id2', { plates: ['\ufdfa\ufdfa'] }),
+    many,
+    'two signs that stand for fifteen letters each',
+  )
   await t.rejects(book.merge('id1', 'id1'), { code: 'unknown_identity' })
   t.match(await book.merge('id1', 'id2'), { name: 'Blue van', plates: ['VAN1', 'VAN2', 'BXYI'] })
   t.match(saved(), { enabled: true, identities: [{ id: 'id2' }] })
