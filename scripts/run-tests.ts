@@ -135,9 +135,10 @@ async function main(args: string[]): Promise<number> {
   }
   for (const kind of asked.filter((one) => !sideBySide.includes(one)))
     tallies.push(...(await runBatches([batchOf(kind)], root)))
-  // A measurement has its own time when it is named, too.
-  for (const kind of ['e2e', 'measure'] as const) {
-    const files = named.filter((file) => file.endsWith('.measure.test.ts') === (kind === 'measure'))
+  // A measurement, a guest and a board have their own time when they are named, too; all others that of end-to-end files.
+  const costOf = (file: string) => KINDS.find((kind) => new RegExp(`\\.${kind}[.-]test\\.ts$`).test(file)) ?? 'e2e'
+  for (const kind of KINDS) {
+    const files = named.filter((file) => costOf(file) === kind)
     if (files.length > 0) tallies.push(...(await runFiles(files, root, { ...COSTS[kind], nodeArgs })))
   }
   tallies.unshift(tallyOfChecks(await checks))
