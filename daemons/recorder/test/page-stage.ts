@@ -34,7 +34,10 @@ export async function openStage(t: Test): Promise<Stage> {
   return { ...rig, recorder, camera }
 }
 
-/** Reads the number that the first video shows, in the page; null while none is shown. */
+/**
+ * Reads the number that the first video shows, in the page; null while none is shown. A video may say that it has a picture
+ * before it is painted: below the number each picture of the film is gray.
+ */
 export const numberReader = `(() => {
     const video = document.querySelector('video')
     if (!video || video.videoWidth === 0 || video.readyState < 2 || video.seeking) return null
@@ -43,9 +46,10 @@ export const numberReader = `(() => {
     canvas.height = video.videoHeight
     const brush = canvas.getContext('2d')
     brush.drawImage(video, 0, 0)
+    const light = (x, y) => brush.getImageData(x, y, 1, 1).data[0]
+    if (light(12, 4 * ${BLOCK}) < 32) return null
     let number = 0
-    for (let bit = 0; bit < ${BITS}; bit++)
-      if (brush.getImageData(bit * ${BLOCK} + ${BLOCK / 2}, 24, 1, 1).data[0] > 128) number += 2 ** bit
+    for (let bit = 0; bit < ${BITS}; bit++) if (light(bit * ${BLOCK} + ${BLOCK / 2}, 24) > 128) number += 2 ** bit
     return number
   })()`
 
