@@ -57,7 +57,7 @@ export function nextSlot(state: BootState, running: SlotName): SlotName {
 export interface TrialTimes {
   /** How long everything has to be well without a break, ms. */
   goodMs: number
-  /** Time for that, from the start of the check, ms. */
+  /** Time to get well, from the start of the check, ms: a fault after it is the end. */
   withinMs: number
   /** Between two looks, ms. */
   lookMs: number
@@ -109,8 +109,9 @@ export async function runTrial(world: TrialWorld, times: TrialTimes): Promise<bo
     const saying = faults.join('; ') || 'everything is well'
     if (saying !== said) world.say(saying)
     said = saying
-    // A system that was good before, or that nothing could replace, is never given up: somebody may be mending it.
-    if (mayGo && nowMs - beganMs >= times.withinMs) {
+    // A system that was good before, or that nothing could replace, is never given up: somebody may be mending it. Nor is
+    // one that got well late: it has its minute, and fails with the next fault.
+    if (mayGo && goodSinceMs === undefined && nowMs - beganMs >= times.withinMs) {
       const why = `it was not well within ${durationText(times.withinMs)}: ${said}`
       await world.keep({ result: 'on_trial', version, runs: version, why, at: clock.epochMs() })
       world.say(`slot ${running} (${version}) has failed, the board restarts with slot ${other}: ${why}`)

@@ -74,6 +74,18 @@ t.test('a new system that does not get well restarts into the old one, and says 
   })
 })
 
+t.test('a new system that gets well late on a slow board has its minute, and none after the next fault', async (t) => {
+  const isSlow = (ms: number) => (ms < 290_000 ? ['plantroom-board is activating'] : [])
+  const late = await trial({ state: NEW, faultsAt: isSlow })
+  t.same(late.done, ['confirmed'])
+  t.equal(late.tookMs, 350_000)
+  const again = (ms: number) => (ms === 330_000 ? ['plantroom-board is failed'] : isSlow(ms))
+  const failed = await trial({ state: NEW, faultsAt: again })
+  t.same(failed.done, ['restarted'])
+  t.equal(failed.tookMs, 330_000)
+  t.match(failed.kept.at(-1), { why: /not well within 5 min.*: plantroom-board is failed/ })
+})
+
 t.test('a system that was good before is not given up, however long it takes', async (t) => {
   const faultsAt = (ms: number) => (ms < 900_000 ? ['plantroom-gateway: settings refused'] : [])
   const { done, kept } = await trial({ state: OLD, faultsAt })
