@@ -85,14 +85,21 @@ export function readSoap(text: string, name: string): XmlElement {
 function faultOfCamera(fault: XmlElement): Fault {
   const words = codesOf(fault)
   const reason = textAt(fault, 'Reason', 'Text') ?? textAt(fault, 'faultstring') ?? words.at(-1) ?? 'no reason'
-  // Where a reason says no more than `Action failed`, the detail often says what is wrong.
-  const detail = textAt(fault, 'Detail', 'Text') ?? reason
-  const said = plainText(detail === reason ? reason : `${reason}: ${detail}`, 300).replace(/\.$/, '')
+  const said = sayable(reason)
   if (words.some((word) => REFUSALS.has(word)))
     return new Fault('camera_refused', `The camera does not take this user name and password for ONVIF (${said}).`)
   if (words.some((word) => UNKNOWN.has(word)))
     return new Fault('onvif_unsupported', `The camera does not know what was asked (${said}).`)
-  return new Fault('onvif_failed', `The camera answered with a fault: ${said}.`)
+  // Where a reason says no more than `Action failed`, the detail often says what is wrong.
+  const detail = sayable(textAt(fault, 'Detail', 'Text') ?? reason)
+  return new Fault(
+    'onvif_failed',
+    `The camera answered with a fault: ${detail === said ? said : `${said}: ${detail}`}.`,
+  )
+}
+
+function sayable(text: string): string {
+  return plainText(text, 200).replace(/\.$/, '')
 }
 
 /** The codes of a fault from the general to the particular, without prefixes; SOAP 1.1 has one. */

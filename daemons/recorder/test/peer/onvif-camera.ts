@@ -41,7 +41,7 @@ export interface PeerTraits {
   saysHost: string | undefined
   /** Where it sends everybody on to. */
   redirect: ((address: string) => string) | undefined
-  /** What it answers instead to an operation: `silence`, `endless`, `interim`, or a text. */
+  /** What it answers instead to an operation: `silence`, `endless`, `interim`, `broken length`, `cut off`, or a text. */
   instead: Readonly<Record<string, string>>
   name: string
   /** Whether it answers probes. A test of what is found has its turn by `cameraTurn`. */
@@ -220,6 +220,11 @@ async function bodyOf(incoming: IncomingMessage): Promise<string> {
 
 function misbehave(outgoing: ServerResponse, how: string): void {
   if (how === 'silence') return
+  if (how === 'broken length') return void outgoing.socket?.end('HTTP/1.1 200 OK\r\nContent-Length: -3\r\n\r\n')
+  if (how === 'cut off') {
+    outgoing.writeHead(200, { 'content-length': 500 }).write('<a>', () => outgoing.destroy())
+    return
+  }
   if (how === 'interim') {
     for (let sent = 0; sent < 64; sent++) outgoing.writeProcessing()
     return
