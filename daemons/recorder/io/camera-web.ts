@@ -114,7 +114,7 @@ export async function exchangeOnce(
       resolve({ status, headers, challenges, text })
     }, reject)
   })
-  asked.on('error', (error) => reject(faultOf(error, 'camera_unreachable', sentenceOf(error))))
+  asked.on('error', (error) => reject(faultOfHttp(error)))
   asked.on('close', () => {
     // One that switched to another protocol answers nothing either.
     if (!isAnswered) reject(new Fault('camera_unreachable', 'The camera closed the connection without an answer.'))
@@ -139,12 +139,17 @@ async function bodyOf(incoming: http.IncomingMessage, most: number): Promise<str
       chunks.push(chunk)
     }
   } catch (error) {
-    throw faultOf(error, 'camera_unreachable', sentenceOf(error))
+    throw faultOf(error, 'camera_unreachable', 'The camera broke off its answer.')
   }
   return new TextDecoder().decode(Buffer.concat(chunks))
 }
 
-function sentenceOf(error: unknown): string {
+/** Of what the parser of HTTP stumbles over the camera is the cause, and not the way to it. */
+function faultOfHttp(error: Error): Fault {
   const { code, message } = error as NodeJS.ErrnoException
-  return `The camera cannot be reached: ${code ?? message}.`
+  if (code?.startsWith('HPE_'))
+    return new Fault('onvif_broken', `The camera answers in broken HTTP (${code}). Update its firmware.`, {
+      cause: error,
+    })
+  return faultOf(error, 'camera_unreachable', `The camera cannot be reached: ${code ?? message}.`)
 }

@@ -1,12 +1,12 @@
 /** Asks cameras over ONVIF: HTTP with bounds, signed by WS-Security in the camera's own time, or by HTTP Digest where it wants that. */
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type http from 'node:http'
 import { Fault } from '#kit/pure/fault.ts'
 import type { CameraLogin, OnvifClient } from '../core/cameras/onvif.ts'
 import { readChallenge } from '../wire/digest.ts'
 import type { OnvifOperation } from '../wire/onvif.ts'
 import { getSystemDateAndTime } from '../wire/onvif-clock.ts'
-import { readSoap, type SoapSigning, soapText } from '../wire/soap.ts'
+import { messageIdText, readSoap, type SoapSigning, soapText } from '../wire/soap.ts'
 import {
   type DigestChallenge,
   exchangeOnce,
@@ -66,7 +66,8 @@ function createSession(parts: WebParts, login: CameraLogin) {
   function send(address: string, operation: Question, { isOpen, signal }: Asking): Promise<HttpAnswer> {
     const { addressing, body, holdMs = 0 } = operation
     // Who wants HTTP Digest may not understand the other one.
-    const text = soapText(body, isOpen || digest ? undefined : signing(), addressing)
+    const named = addressing === undefined ? '' : addressing + messageIdText(randomUUID())
+    const text = soapText(body, isOpen || digest ? undefined : signing(), named)
     return post(parts, address, { text, holdMs, signal }, (url) => {
       if (!digest) return {}
       nonceUses++

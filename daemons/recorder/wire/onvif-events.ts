@@ -7,11 +7,11 @@
 import { Fault } from '#kit/pure/fault.ts'
 import { plainText } from '#kit/pure/text.ts'
 import type { OnvifOperation } from './onvif.ts'
+import { ADDRESSING } from './soap.ts'
 import { childrenOf, elementAt, escapeXml, textAt, type XmlElement } from './xml.ts'
 
 export const EVENTS = 'http://www.onvif.org/ver10/events/wsdl'
 const NOTIFICATION = 'http://docs.oasis-open.org/wsn/b-2'
-const ADDRESSING = 'http://www.w3.org/2005/08/addressing'
 const MANAGER = 'http://docs.oasis-open.org/wsn/bw-2/SubscriptionManager'
 
 /** Where a camera keeps what it has to say. */

@@ -23,6 +23,8 @@ export interface SoapSigning {
 const WSSE = 'http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd'
 const WSU = 'http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd'
 const DIGEST = 'http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-username-token-profile-1.0#PasswordDigest'
+/** Of the elements that say what a request is, and which answer belongs to it. */
+export const ADDRESSING = 'http://www.w3.org/2005/08/addressing'
 const BASE64 = 'http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-soap-message-security-1.0#Base64Binary'
 
 /**
@@ -51,6 +53,14 @@ function securityText({ base64, cameraMs, nonce, password, sha1, username }: Soa
   )
 }
 
+/**
+ * Names a request in its header. Some cameras do not take what has an action without it.
+ * @param id a UUID that no other request has
+ */
+export function messageIdText(id: string): string {
+  return `<MessageID xmlns="${ADDRESSING}">urn:uuid:${id}</MessageID>`
+}
+
 /** Codes of faults that mean the login or what it may do. @source ONVIF Core Specification 5.8.2.2 */
 const REFUSALS: ReadonlySet<string> = new Set(['NotAuthorized', 'FailedAuthentication', 'InvalidSecurity'])
 
@@ -75,12 +85,21 @@ export function readSoap(text: string, name: string): XmlElement {
 function faultOfCamera(fault: XmlElement): Fault {
   const words = codesOf(fault)
   const reason = textAt(fault, 'Reason', 'Text') ?? textAt(fault, 'faultstring') ?? words.at(-1) ?? 'no reason'
-  const said = plainText(reason, 200).replace(/\.$/, '')
+  const said = sayable(reason)
   if (words.some((word) => REFUSALS.has(word)))
     return new Fault('camera_refused', `The camera does not take this user name and password for ONVIF (${said}).`)
   if (words.some((word) => UNKNOWN.has(word)))
     return new Fault('onvif_unsupported', `The camera does not know what was asked (${said}).`)
-  return new Fault('onvif_failed', `The camera answered with a fault: ${said}.`)
+  // Where a reason says no more than `Action failed`, the detail often says what is wrong.
+  const detail = sayable(textAt(fault, 'Detail', 'Text') ?? reason)
+  return new Fault(
+    'onvif_failed',
+    `The camera answered with a fault: ${detail === said ? said : `${said}: ${detail}`}.`,
+  )
+}
+
+function sayable(text: string): string {
+  return plainText(text, 200).replace(/\.$/, '')
 }
 
 /** The codes of a fault from the general to the particular, without prefixes; SOAP 1.1 has one. */

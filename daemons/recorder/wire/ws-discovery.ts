@@ -45,6 +45,7 @@ const MOST_MATCHES = 4
 const MOST_ADDRESSES = 8
 const LONGEST_ADDRESS = 512
 const LONGEST_NAME = 64
+const MOST_WORDS = 64
 
 /**
  * Reads an answer.
@@ -83,7 +84,12 @@ function matchOf(match: XmlElement): ProbeMatch {
 
 /** Scopes of ONVIF as word and value. @source ONVIF Core Specification 7.3.3.2 */
 function scopesOf(match: XmlElement): [string, string][] {
-  const texts = (textAt(match, 'Scopes') ?? '').split(/\s+/).slice(0, 64)
+  const texts: string[] = []
+  for (const word of (textAt(match, 'Scopes') ?? '').split(/\s+/).slice(0, MOST_WORDS)) {
+    const before = word.includes(':') ? undefined : texts.pop()
+    // Some write blanks of a name as they are, which end a scope by the standard.
+    texts.push(before === undefined ? word : `${before} ${word}`)
+  }
   return texts.flatMap((text) => {
     const [, word = '', value = ''] = /^onvif:\/\/www\.onvif\.org\/(\w+)\/(.+)$/i.exec(text) ?? []
     const name = plainText(decoded(value), LONGEST_NAME)

@@ -114,6 +114,9 @@ export function startListener(parts: ListenerParts): Listener {
 
 const FINAL: ReadonlySet<string> = new Set(['camera_refused', 'onvif_unsupported', 'bad_target'])
 
+/** After these the camera may keep the pull point that it does not renew, beside the next one. */
+const KEPT: ReadonlySet<string> = new Set(['onvif_failed', 'onvif_unsupported'])
+
 const SERVICE = { namespace: EVENTS, capability: ['Events'] }
 
 /** One subscription, from its beginning to its end. @returns what ended it */
@@ -127,7 +130,7 @@ async function follow(parts: ListenerParts, signal: AbortSignal, onSubscribed: (
     const point = { ...made, address: atHost(made.address, new URL(service).hostname) }
     onSubscribed()
     const fault = await pull(parts, { session, point }, signal)
-    if (signal.aborted) await leave(session, point)
+    if (signal.aborted || KEPT.has(fault.code)) await leave(session, point)
     return fault
   } catch (error) {
     return faultOf(error, 'onvif_failed', 'The camera does not tell its events.')

@@ -41,10 +41,21 @@ export function createClockSync({ cameras, clock, clocks, everyMs, onFound, save
     let found = await clocks.check(camera)
     if (found.isRight) patience.forget(camera.id)
     if (isEnabled && found.isOurs && patience.mayCorrect(camera.id)) {
-      await clocks.set(camera, { switchToManual: false }, null)
-      found = await clocks.check(camera)
+      if (await correct(camera)) found = await clocks.check(camera)
     }
     onFound(camera, sentenceOf(found, isEnabled))
+  }
+
+  /** @returns whether the camera took it; what it refuses its writes say */
+  async function correct(camera: CameraRecord): Promise<boolean> {
+    try {
+      await clocks.set(camera, { switchToManual: false }, null)
+      return true
+    } catch (error) {
+      // Somebody else sets it: nobody knows yet how it will stand.
+      if (error instanceof Fault && error.code !== 'clock_being_set') return false
+      throw error
+    }
   }
 
   async function look(): Promise<void> {

@@ -15,6 +15,9 @@ export interface OutputDriver {
 const SERVICE = { namespace: DEVICE_IO, capability: ['Extension', 'DeviceIO'] }
 
 export function createOnvifOutputs(onvif: OnvifClient): OutputDriver {
+  /** Where relays were switched last. A camera that is changed has another record, and is asked again. */
+  const places = new WeakMap<CameraRecord, string>()
+
   /** @throws Fault `no_onvif`, and what the camera did */
   async function opened(camera: CameraRecord) {
     const { name, onvif: link } = camera
@@ -30,34 +33,45 @@ export function createOnvifOutputs(onvif: OnvifClient): OutputDriver {
   return {
     async find(camera) {
       const { device, session } = await opened(camera)
-      const own = await session.ask(device, getRelayOutputs).catch(noneIfUnable)
-      const tokens = own && own.length > 0 ? own : await apart(session, device)
-      if (!tokens) return { list: [], notes: 'The camera does not tell of relays over ONVIF.' }
-      const notes = tokens.length === 0 ? 'The camera says that it has no relays.' : null
-      return { list: tokens.map(outputOf), notes }
+      const found = await relaysOf(session, device)
+      if (!found) return { list: [], notes: 'The camera does not tell of relays over ONVIF.' }
+      const notes = found.tokens.length === 0 ? 'The camera says that it has no relays.' : null
+      return { list: found.tokens.map(outputOf), notes }
     },
     async set(camera, output, isOn) {
       const { device, session } = await opened(camera)
-      const operation = setRelayOutputState(output, isOn)
-      const isTaken = await session.ask(device, operation).then(
-        () => true,
-        (error: unknown) => {
-          if (error instanceof Fault && error.code === 'onvif_unsupported') return false
-          throw error
-        },
-      )
-      if (isTaken) return
-      const address = await serviceAddress(session, device, SERVICE)
-      if (address === undefined) throw new Fault('onvif_unsupported', 'The camera switches no relays over ONVIF.')
-      await session.ask(address, operation)
+      const address = places.get(camera) ?? (await placeOf(session, device, output))
+      places.delete(camera)
+      await session.ask(address, setRelayOutputState(output, isOn))
+      places.set(camera, address)
     },
   }
 }
 
-/** Newer cameras have a service of their own for it. */
-async function apart(session: OnvifSession, device: string): Promise<string[] | undefined> {
+/** Relays, and the service that tells of them. */
+interface Relays {
+  address: string
+  tokens: string[]
+}
+
+/** Newer cameras have a service of their own for them. @returns undefined where neither tells of any */
+async function relaysOf(session: OnvifSession, device: string): Promise<Relays | undefined> {
+  const own = await session.ask(device, getRelayOutputs).catch(noneIfUnable)
+  if (own && own.length > 0) return { address: device, tokens: own }
   const address = await serviceAddress(session, device, SERVICE)
-  return address === undefined ? undefined : await session.ask(address, getRelayOutputs).catch(noneIfUnable)
+  if (address === undefined) return undefined
+  const tokens = await session.ask(address, getRelayOutputs).catch(noneIfUnable)
+  return tokens && { address, tokens }
+}
+
+/**
+ * The service that switches a relay is the one that tells of it: there are cameras whose other one answers that it did, and
+ * does nothing.
+ */
+async function placeOf(session: OnvifSession, device: string, output: string): Promise<string> {
+  const found = await relaysOf(session, device)
+  if (found?.tokens.includes(output)) return found.address
+  throw new Fault('onvif_failed', 'The camera does not tell of this relay any more. Look for its outputs again.')
 }
 
 function outputOf(token: string, at: number): CameraOutput {

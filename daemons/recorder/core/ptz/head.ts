@@ -171,8 +171,9 @@ async function openHead({ mostPresets, onvif }: HeadsParts, record: CameraRecord
     recall: (token) => ask(gotoPreset(profile, token)),
     save: (name) => ask(setPreset(profile, name)),
     async look() {
-      const status = await ask(getPtzStatus(profile))
-      return { position: positionOf(status, facts), isMoving: status.isMoving }
+      // Many cameras that turn do not know where they look, and say so by a fault.
+      const status = await ask(getPtzStatus(profile)).catch(noneIfUnable)
+      return { position: status && positionOf(status, facts), isMoving: status?.isMoving }
     },
   }
 }

@@ -68,6 +68,23 @@ t.test('a camera by somebody else is not sent a password, and nothing is said of
   )
 })
 
+t.test('3A.outputs a relay is switched where the camera has it, not where it answers for nothing', async (t) => {
+  const relays = [{ token: 'R1', isOn: false }]
+  const peer = await startOnvifPeer(t, { host: '127.0.11.10', isFound: false, relays, areRelaysApart: true })
+  const camera = { name: 'Yard', onvif: { service: peer.service }, ...peer.traits.user } as unknown as CameraRecord
+  const found = await driver.find(camera)
+  t.match(found, { list: [{ id: 'R1' }], notes: null })
+  const known = { ...camera, outputs: { probedAt: 1, ...found } }
+  await driver.set(known, 'R1', true)
+  t.equal(peer.traits.relays[0]?.isOn, true)
+  const asked = peer.asked.length
+  await driver.set(known, 'R1', false)
+  t.equal(peer.traits.relays[0]?.isOn, false)
+  t.same(peer.asked.slice(asked), ['GetSystemDateAndTime', 'SetRelayOutputState'], 'where it is was learned')
+  peer.traits.relays = []
+  await t.rejects(driver.set({ ...known }, 'R1', true), { code: 'onvif_failed', message: /Look for its outputs again/ })
+})
+
 t.test('3A.outputs a Dahua camera that does not take the user says so in the notes', async (t) => {
   const dahua = { realm: REALM, on: { WhiteLight: false } }
   const peer = await startOnvifPeer(t, { host: '127.0.11.9', isFound: false, dahua, relays: [] })

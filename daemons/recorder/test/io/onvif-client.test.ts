@@ -83,6 +83,7 @@ t.test('hostile answers end with one named fault', async (t) => {
   for (const [answer, message] of [
     ['endless', /more than 65536 bytes/],
     ['interim', /interim/],
+    ['broken length', /broken HTTP \(HPE_/],
     [bomb, /document type/],
     ['<a>'.repeat(40), /deep/],
     [`<a>${'<b/>'.repeat(16_400)}</a>`, /more than/],
@@ -91,6 +92,8 @@ t.test('hostile answers end with one named fault', async (t) => {
     peer.traits.instead = { GetDeviceInformation: answer }
     await t.rejects(ask(), { code: 'onvif_broken', message }, answer.slice(0, 20))
   }
+  peer.traits.instead = { GetDeviceInformation: 'cut off' }
+  await t.rejects(ask(), { code: 'camera_unreachable', message: /broke off its answer/ })
   peer.traits.instead = { GetProfiles: '<a hasOwnProperty="1" b="2"/>' }
   await t.rejects((await open()).ask(peer.service, getProfiles(1)), { code: 'onvif_broken' })
 })

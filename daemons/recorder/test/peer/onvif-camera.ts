@@ -41,7 +41,7 @@ export interface PeerTraits {
   saysHost: string | undefined
   /** Where it sends everybody on to. */
   redirect: ((address: string) => string) | undefined
-  /** What it answers instead to an operation: `silence`, `endless`, `interim`, or a text. */
+  /** What it answers instead to an operation: `silence`, `endless`, `interim`, `broken length`, `cut off`, or a text. */
   instead: Readonly<Record<string, string>>
   name: string
   /** Whether it answers probes. A test of what is found has its turn by `cameraTurn`. */
@@ -67,6 +67,8 @@ export interface PeerTraits {
   /** Its relays, whether it refuses to switch them. */
   relays: PeerRelay[]
   refusesRelays: boolean
+  /** Whether its service of inputs and outputs alone has them; the device service then answers with nothing, as if it were done. */
+  areRelaysApart: boolean
   /** Its own HTTP interface, as Dahua has it: what is on, by its word; undefined: it has none. */
   dahua: { realm: string; on: Record<string, boolean>; answers?: string } | undefined
 }
@@ -98,7 +100,7 @@ const usual: Omit<PeerTraits, 'host'> = {
   ...{ instead: {}, name: 'Yard camera', answerProbe: undefined, rtspPort: undefined },
   ...{ timeZone: 'UTC0', localMinutes: 0, dateTimeType: 'Manual', isClockStuck: false },
   ...{ ntp: { isFromDhcp: true, servers: [] }, isNtpStuck: false, ntpPort: undefined },
-  ...{ relays: [], refusesRelays: false, ptz: undefined, dahua: undefined },
+  ...{ relays: [], refusesRelays: false, areRelaysApart: false, ptz: undefined, dahua: undefined },
 }
 
 const GROUP = '239.255.255.250'
@@ -136,7 +138,9 @@ export async function startOnvifPeer(t: Owner, wish: Partial<PeerTraits> & { hos
       return void outgoing.writeHead(400).end(faultText('ter:NotAuthorized', 'Sender not authorized'))
     }
     const event = peer.events.answer(name, text, `${own}/onvif/events`)
-    const body = await (event ?? onvifAnswer(name, { text, own, traits, relays }))
+    const isIdle = traits.areRelaysApart && name.includes('RelayOutput') && pathname !== '/onvif/io'
+    const idle = isIdle ? envelope(`<x:${name}Response xmlns:x="urn:x"/>`) : undefined
+    const body = await (event ?? idle ?? onvifAnswer(name, { text, own, traits, relays }))
     outgoing.writeHead(body.includes('Fault') ? 500 : 200, { 'content-type': 'application/soap+xml' }).end(body)
   }
 
@@ -216,6 +220,11 @@ async function bodyOf(incoming: IncomingMessage): Promise<string> {
 
 function misbehave(outgoing: ServerResponse, how: string): void {
   if (how === 'silence') return
+  if (how === 'broken length') return void outgoing.socket?.end('HTTP/1.1 200 OK\r\nContent-Length: -3\r\n\r\n')
+  if (how === 'cut off') {
+    outgoing.writeHead(200, { 'content-length': 500 }).write('<a>', () => outgoing.destroy())
+    return
+  }
   if (how === 'interim') {
     for (let sent = 0; sent < 64; sent++) outgoing.writeProcessing()
     return

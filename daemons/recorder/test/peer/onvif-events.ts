@@ -30,10 +30,12 @@ interface Point {
 /** Its clock, which nobody should believe. */
 const YEAR_2004 = Date.UTC(2004, 0, 1)
 const LONGEST_MS = 30_000
+const OPERATIONS: ReadonlySet<string> = new Set(['CreatePullPointSubscription', 'PullMessages', 'Renew', 'Unsubscribe'])
 
 export function createPeerEvents(): PeerEvents {
   const points = new Map<string, Point>()
   const standing: PeerNotice[] = []
+  const isNew = createNames()
   let last = 0
 
   /** Points have one address: a header tells them apart. */
@@ -73,6 +75,7 @@ export function createPeerEvents(): PeerEvents {
     },
     points: () => points.size,
     answer(name, text, address) {
+      if (OPERATIONS.has(name) && !isNew(text)) return Promise.resolve(faultText('ter:ActionFailed', 'Action failed'))
       const point = pointOf(text)
       if (name === 'CreatePullPointSubscription') {
         const id = String(++last)
@@ -94,6 +97,17 @@ export function createPeerEvents(): PeerEvents {
       for (const [id, one] of points) if (one === point) points.delete(id)
       return Promise.resolve(envelope('<w:UnsubscribeResponse xmlns:w="urn:w"/>'))
     },
+  }
+}
+
+/** It takes no request of events that does not name itself, or has the name of another. */
+function createNames(): (text: string) => boolean {
+  const names = new Set<string>()
+  return (text) => {
+    const id = /<MessageID xmlns="http:\/\/www.w3.org\/2005\/08\/addressing">(urn:uuid:[\da-f-]{36})</.exec(text)?.[1]
+    if (id === undefined || names.has(id)) return false
+    names.add(id)
+    return true
   }
 }
 

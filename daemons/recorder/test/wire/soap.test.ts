@@ -32,6 +32,14 @@ t.test('tells a wrong login, an unknown operation and any other fault apart, and
   const cases = [
     [fault('NotAuthorized', 'no.'), 'camera_refused', 'user name and password for ONVIF (no)'],
     [fault('ActionNotSupported', 'what?'), 'onvif_unsupported', 'what?'],
+    [
+      fault('ActionFailed', 'Action failed').replace(
+        '</s:Fault>',
+        '<s:Detail><s:Text>no lens</s:Text></s:Detail></s:Fault>',
+      ),
+      'onvif_failed',
+      'a fault: Action failed: no lens.',
+    ],
     [fault('InvalidArgVal', 'a\u0007b'), 'onvif_failed', 'a fault: '],
     [answer('<s:Fault><faultcode>s:Client</faultcode><faultstring>old</faultstring></s:Fault>'), 'onvif_failed', 'old'],
     [answer('<s:Fault/>'), 'onvif_failed', 'no reason'],

@@ -33,6 +33,8 @@ t.test('a printer is no camera, and names are made safe to show', async (t) => {
     .replace(/dn:NetworkVideoTransmitter tds:Device/, 'wprt:PrintDeviceType')
     .replace(/<d:Scopes>.*<\/d:Scopes>/, '')
   t.same(readProbeMatches(printer, 'q'), [])
+  const [blank] = readProbeMatches(text.replace('Yard%20%26%20gate', 'Yard cam 1'), 'q')
+  t.match(blank, { name: 'Yard cam 1', model: 'PC-1' }, 'a blank that should have been written as %20')
   const [odd] = readProbeMatches(text.replace('Yard%20%26%20gate', `${'x'.repeat(100)}%0a%1b[31m%zz`), 'q')
   t.ok((odd?.name ?? '').length <= 64)
   t.notMatch(odd?.name, /\p{Cc}/u)

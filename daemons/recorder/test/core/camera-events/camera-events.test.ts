@@ -32,6 +32,7 @@ function stage(perMinute = 3) {
   let opened = 0
   const failing: Fault[] = []
   const pulls: PromiseWithResolvers<CameraNotice[]>[] = []
+  const asked: string[] = []
   const answers: Record<string, unknown> = {
     GetServicesResponse: 'http://10.0.0.5/events',
     CreatePullPointSubscriptionResponse: { address: 'http://10.9.9.9/pull', named: '', lifeMs: undefined },
@@ -43,6 +44,7 @@ function stage(perMinute = 3) {
       if (fault) throw fault
       return {
         ask(address: string, { answer }: { answer: string }, signal?: AbortSignal) {
+          asked.push(answer)
           if (answer !== 'PullMessagesResponse') return Promise.resolve(answers[answer])
           t.equal(address, 'http://10.0.0.5/pull', 'not the host that it says')
           const pull = Promise.withResolvers<CameraNotice[]>()
@@ -71,7 +73,7 @@ function stage(perMinute = 3) {
     clock.advance(100)
     await settle()
   }
-  return { all, clock, events, failing, floods, opened: () => opened, pulls, say, settle }
+  return { all, asked, clock, events, failing, floods, opened: () => opened, pulls, say, settle }
 }
 
 t.test('what makers say in their topics is understood, and chatter is not worth a line', async (t) => {
@@ -164,6 +166,24 @@ t.test('what lasted when a subscription was lost ends where the next one does no
   t.same(all.status('yard')?.active, [])
   all.keep([{ ...yard, cameraEvents: false }])
   t.equal(all.status('yard'), null)
+})
+
+t.test('a pull point that a camera may keep is given back before the next one is made', async (t) => {
+  const { all, asked, clock, pulls, say, settle } = stage()
+  all.keep([yard])
+  all.start()
+  await say()
+  const afterLoss = async (code: string) => {
+    const before = asked.length
+    pulls.at(-1)?.reject(new Fault(code, 'It is lost.'))
+    await settle()
+    clock.advance(2000)
+    await settle()
+    return asked.slice(before)
+  }
+  const next = ['GetServicesResponse', 'CreatePullPointSubscriptionResponse', 'PullMessagesResponse']
+  t.same(await afterLoss('onvif_failed'), ['UnsubscribeResponse', ...next])
+  t.same(await afterLoss('camera_unreachable'), next, 'who does not answer is not asked that')
 })
 
 t.test('a listener goes through its table', async (t) => {

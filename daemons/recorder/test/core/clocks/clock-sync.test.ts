@@ -19,7 +19,7 @@ function stage(isEnabled = true) {
   const looks: string[] = []
   const sets: string[] = []
   const found = new Map<string, string | null>()
-  const traits = { lies: false, saved: isEnabled }
+  const traits = { lies: false, refuses: false, saved: isEnabled }
   const camera = (id: string, more: object = {}) =>
     ({ id, name: id, enabled: true, onvif: {}, ...more }) as CameraRecord
   const cameras = [camera('one'), camera('two'), camera('off', { enabled: false }), camera('plain', { onvif: null })]
@@ -35,6 +35,7 @@ function stage(isEnabled = true) {
       async set({ id }, wish, performedBy) {
         t.same([wish, performedBy], [{ switchToManual: false }, null])
         sets.push(id)
+        if (traits.refuses) throw new Fault('onvif_failed', 'It does not do that.')
         if (!traits.lies) state[id] = right
         return {} as never
       },
@@ -92,6 +93,17 @@ t.test("what is not the recorder's to correct is told alone, and a camera that f
   state.one = { ...late, isZoneRight: false }
   await hour()
   t.same([sets, found.get('one')], [['one'], null])
+})
+
+t.test('A.clock-sync a wrong clock of a camera that refuses to be set is told at once', async (t) => {
+  const { found, hour, sets, traits } = stage()
+  traits.refuses = true
+  await hour()
+  t.same(sets, ['one'])
+  t.match(found.get('one'), /behind/)
+  traits.refuses = false
+  await hour()
+  t.equal(found.get('one'), null)
 })
 
 t.test('a camera that lies is corrected ever more rarely, at once when that is asked for', async (t) => {

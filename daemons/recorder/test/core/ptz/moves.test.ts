@@ -1,5 +1,6 @@
 import t from 'tap'
 import { heapBytesOf } from '#kit/test/heap.ts'
+import { faultText } from '../../peer/onvif-text.ts'
 import { ann, CAMERA, ptzStage } from './ptz-stage.ts'
 
 const right = { speed: { pan: 1, tilt: 0, zoom: 0 }, durationMs: undefined }
@@ -42,6 +43,13 @@ t.test('A.ptz.stop a stop overtakes a command that hangs, and comes again behind
   t.match(writes.of(CAMERA, 9), [{ detail: { ended: 'stopped' } }])
   await moves.stop(CAMERA, ann)
   t.match(writes.of(CAMERA, 1), [{ operation: 'ptz_stop', performedBy: 'ann' }])
+})
+
+t.test('A.ptz a camera that says by a fault that it does not know where it looks turns all the same', async (t) => {
+  const { camera, moves } = ptzStage({ peer: { instead: { GetStatus: faultText('ter:NoStatus', 'No status') } } })
+  t.same(await moves.look(CAMERA), { position: null, isMoving: undefined })
+  await moves.move(CAMERA, right, ann, here())
+  t.ok(camera.isMoving())
 })
 
 t.test('a move whose client is gone before it is answered is stopped', async (t) => {
