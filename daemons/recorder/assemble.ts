@@ -331,8 +331,14 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
   }
 
   const { records, save } = await openCameras(stateFolder, log)
+  let known: readonly CameraRecord[] = records
   async function saveAndTell(next: CameraRecord[]): Promise<void> {
     await save(next)
+    for (const { id, name } of known) {
+      const now = next.find((one) => one.id === id)?.name
+      if (now !== name) ledger.renamed(id, name, now)
+    }
+    known = next
     watching.camerasAre(next)
     plans.camerasAre(next)
     reacting.camerasAre(next)

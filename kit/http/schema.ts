@@ -44,7 +44,7 @@ interface Meant {
 }
 
 /**
- * Object branches are told apart by a property that is a constant in each of them (`mode`, `kind`), else by one that
+ * Object branches are told apart by a property that has other choices in each of them (`mode`, `kind`), else by one that
  * only one of them needs; a single object (or list) branch beside `null` is meant by every object (or list).
  */
 export function branchMeant(branches: readonly JsonSchema[], value: unknown): Meant {
@@ -53,14 +53,21 @@ export function branchMeant(branches: readonly JsonSchema[], value: unknown): Me
   const lone = loneOf(branches, 'object')
   if (lone !== undefined) return { index: lone, tag: undefined }
   const objects = branches.filter((branch) => branch.type === 'object')
-  const name = Object.keys(objects[0]?.properties ?? {}).find((property) =>
-    objects.every((branch) => branch.properties?.[property]?.const !== undefined),
-  )
+  const name = Object.keys(objects[0]?.properties ?? {}).find((property) => {
+    const values = objects.flatMap((branch) => choicesOf(branch, property))
+    return objects.every((branch) => choicesOf(branch, property).length > 0) && new Set(values).size === values.length
+  })
   if (name === undefined) return { index: indexByNeed(branches, value), tag: undefined }
   const seen = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined
-  const index = branches.findIndex((branch) => branch.properties?.[name]?.const === seen && seen !== undefined)
-  const values = objects.map((branch) => branch.properties?.[name]?.const)
+  const index = branches.findIndex((branch) => seen !== undefined && choicesOf(branch, name).includes(seen))
+  const values = objects.flatMap((branch) => choicesOf(branch, name))
   return { index: index < 0 ? undefined : index, tag: { name, values } }
+}
+
+/** What a property of a branch may be; empty: anything. */
+function choicesOf(branch: JsonSchema, property: string): readonly unknown[] {
+  const { const: only, enum: some } = branch.properties?.[property] ?? {}
+  return only === undefined ? (some ?? []) : [only]
 }
 
 /** The branch that needs a property which the value has, and which no other branch knows. */

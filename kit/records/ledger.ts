@@ -184,6 +184,27 @@ export class Ledger implements Conditions {
     this.#rest(plainCondition(condition), 'momentary')
   }
 
+  /**
+   * The thing that conditions are about has another name, or is gone: what lasts stays open under its new name, or is over.
+   * @param from its name until now: a place, or the first part of one before a comma
+   * @param to undefined: it is gone
+   */
+  renamed(about: string, from: string, to: string | undefined): void {
+    for (const one of [...this.#living.values()]) {
+      const { where } = one.entry
+      if (one.entry.about !== about || (where !== from && !where.startsWith(`${from}, `))) continue
+      const next = plainCondition({ ...one.entry, where: `${to ?? from}${where.slice(from.length)}` }).where
+      if (to === undefined || this.#living.has(keyOf({ ...one.entry, where: next }))) {
+        this.#rest(one.entry, 'cleared')
+        continue
+      }
+      this.#living.delete(keyOf(one.entry))
+      one.entry = { ...one.entry, where: next }
+      this.#living.set(keyOf(one.entry), one)
+      this.#touch(one)
+    }
+  }
+
   /** Newest first. */
   list(query: LedgerQuery, isShown: IsShown = () => true): LedgerEntry[] {
     const found: LedgerEntry[] = []

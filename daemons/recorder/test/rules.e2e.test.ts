@@ -255,6 +255,11 @@ t.test('3A.alarms the journal of alarms is asked by source, severity, camera and
   t.same(await alarms(`cameraId=${door}`, guard), own)
   t.equal((await guard.call('GET', `/api/alarms?cameraId=${twin}`)).status, 404)
   t.equal((await guard.call('GET', `/api/alarms?cameraId=${yard}`)).status, 404)
+  await boss.call('PATCH', `/api/cameras/${twin}`, { name: 'Back door' })
+  t.match(await alarms(`cameraId=${twin}`), [{ where: 'Back door', until: null }], 'it lasts under the new name')
+  t.equal((await boss.call('DELETE', `/api/cameras/${twin}`)).status, 204)
+  const gone = (await alarms('source=camera_lost')).filter(({ where }: { where: string }) => where === 'Back door')
+  t.match(gone, [{ until: Number }], 'it is over once the camera is gone')
 })
 
 t.test('3A.Errors.400 bodies beyond their limits are refused', async (t) => {

@@ -62,6 +62,23 @@ t.test('reports only the branch of a union that was meant', async (t) => {
   t.same(faultsOf({ note: 'too long' }), { note: 'is text "too long", expected text of at most 5 characters or null' })
 })
 
+t.test('tells branches of a union apart by a choice of several, too', async (t) => {
+  const plain = Type.Object({ type: Type.Enum(['button', 'detection']), level: Type.Enum(['low', 'high']) }, closed)
+  const counted = Type.Object({ type: Type.Literal('count'), level: Type.Enum(['low', 'high']) }, closed)
+  const reader = createReader(Type.Object({ trigger: Type.Union([plain, counted]) }, closed))
+  const sentence = (trigger: unknown) => {
+    try {
+      return void reader({ trigger })
+    } catch (fault) {
+      return (fault as Error).message
+    }
+  }
+  t.match(sentence({ type: 'bell' }), /trigger needs `type` to be one of "button", "detection", "count"/)
+  t.match(sentence({ type: 'button', level: 'full' }), /trigger\.level is text "full", expected one of "low", "high"/)
+  t.match(sentence({ type: 'count', level: 'low', count: 1 }), /trigger\.count is not known/)
+  t.equal(sentence({ type: 'detection', level: 'high' }), undefined)
+})
+
 t.test('says what was seen and what was expected', async (t) => {
   t.same(faultsOf({ parity: 'mark', stop_bits: '1', tags: ['a', '', 3], headers: { a: 1 } }), {
     parity: 'is text "mark", expected one of "none", "odd"',

@@ -115,6 +115,37 @@ t.test('devices of one name have entries of their own, over a restart too', asyn
   await after.close()
 })
 
+t.test('what lasts goes on under the new name of its thing, and is over once the thing is gone', async (t) => {
+  const { lines, open } = ledgerIn(t)
+  const before = open()
+  for (const about of ['0a', '0b']) before.raise({ ...lost('Door'), about })
+  before.raise({ ...lost('Door, light'), about: '0a' })
+  before.raise({ ...lost('Doorbell'), about: '0a' })
+  before.renamed('0a', 'Door', 'Gate')
+  const places = (ledger: typeof before) => ledger.list(all).map(({ about, until, where }) => [where, about, until])
+  const named = [
+    ['Doorbell', '0a', null],
+    ['Gate, light', '0a', null],
+    ['Door', '0b', null],
+    ['Gate', '0a', null],
+  ]
+  t.same(places(before), named)
+  await before.close()
+  const after = open()
+  t.same(places(after), named, 'over a restart, too')
+  after.clear('line_absent', 'Gate, light', '0a')
+  after.renamed('0b', 'Door', undefined)
+  t.same(
+    places(after).map(([, , until]) => until),
+    [null, START, START, null],
+  )
+  // The new name is taken already by an entry about the same thing, which lasts.
+  after.renamed('0a', 'Gate', 'Doorbell')
+  t.same([places(after)[0], places(after)[3]], [named[0], ['Gate', '0a', START]])
+  t.equal(lines.filter((line) => line.includes('opened')).length, 4)
+  await after.close()
+})
+
 t.test('raising what lasts renews the sentence and counts nothing', async (t) => {
   const { lines, open } = ledgerIn(t)
   const ledger = open()
