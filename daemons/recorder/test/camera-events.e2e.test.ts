@@ -87,7 +87,7 @@ t.test('3A.camera-events begin, end and what happened once are told by the clock
   const events = await eventsOf(`?cameraId=${yard}`)
   t.match(events, [
     { camera_id: yard, camera_name: 'Yard', kind: 'motion', phase: 'end' },
-    { kind: 'line', phase: 'pulse', topic: 'RuleEngine/LineDetector/Crossed', summary: 'A crossed line was reported.' },
+    { kind: 'line', phase: 'pulse', topic: 'RuleEngine/LineDetector/Crossed', summary: 'A line was crossed.' },
     { kind: 'motion', phase: 'begin', summary: 'Motion began: v0, Gate.' },
   ])
   for (const { at } of events) t.ok(at >= beganAt && at <= Date.now(), 'not that of the camera')

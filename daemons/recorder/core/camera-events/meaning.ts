@@ -67,19 +67,22 @@ function switchOf(value: string): boolean | undefined {
   return /^(?:false|0|inactive|off)$/i.test(value) ? false : undefined
 }
 
-const NAMES: Readonly<Record<CameraEventKind, string>> = {
-  motion: 'Motion',
-  line: 'A crossed line',
-  intrusion: 'Somebody or something in an area',
-  person: 'A person',
-  tamper: 'Tampering',
-  other: 'An event',
-}
+const plainly = (what: string) => ({ begin: `${what} began`, end: `${what} ended`, pulse: `${what} was reported` })
 
-const HOW: Readonly<Record<CameraEventPhase, string>> = { begin: 'began', end: 'ended', pulse: 'was reported' }
+const SENTENCES: Readonly<Record<Exclude<CameraEventKind, 'other'>, Readonly<Record<CameraEventPhase, string>>>> = {
+  motion: plainly('Motion'),
+  line: { begin: 'A line is crossed', end: 'A line is crossed no more', pulse: 'A line was crossed' },
+  intrusion: {
+    begin: 'Somebody or something is in an area',
+    end: 'Nobody and nothing is in the area any more',
+    pulse: 'Somebody or something was in an area',
+  },
+  person: { begin: 'A person is there', end: 'The person is gone', pulse: 'A person was there' },
+  tamper: plainly('Tampering'),
+}
 
 /** A sentence for people. */
 export function summaryOf({ about, kind, topic }: CameraClaim, phase: CameraEventPhase): string {
-  const what = kind === 'other' ? `${NAMES.other} (${topic})` : NAMES[kind]
-  return `${what} ${HOW[phase]}${about === '' ? '' : `: ${about}`}.`
+  const told = kind === 'other' ? plainly(`An event (${topic})`) : SENTENCES[kind]
+  return `${told[phase]}${about === '' ? '' : `: ${about}`}.`
 }
