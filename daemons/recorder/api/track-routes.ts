@@ -22,7 +22,7 @@ const LONGEST_TRACKS_MS = 600_000
 /** Boxes that are worked on before others have their turn: a few milliseconds. */
 const BOXES_A_TURN = 2000
 
-/** Tracks are numbered from 1 at each start of the recorder, so a number that comes back after a long pause is another track. */
+/** Numbers of tracks come again after some months, so one that comes back after a long pause is another track. */
 const PAUSE_MS = 120_000
 
 export function trackRoutes({ callers, cameras, choice, events, spans, store }: TrackRouteParts): Route[] {
