@@ -141,7 +141,9 @@ function listRoutes(parts: EventRouteParts): Route[] {
             found(parts, account, { cameras: ids, label, ...span, limit }),
           ),
         )
-        const events = lists.flat().toSorted((a, b) => b.started_at - a.started_at)
+        // A car is a vehicle too.
+        const each = new Map(lists.flat().map((event) => [event.id, event]))
+        const events = [...each.values()].toSorted((a, b) => b.started_at - a.started_at)
         const note =
           mode === 'auto' ? 'Searched by label, camera and time: no model for search by meaning is installed.' : null
         return {
