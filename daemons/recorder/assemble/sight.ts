@@ -235,9 +235,10 @@ function choosing(
   function lookAt(): void {
     const known = kind === undefined || kind === 'off' ? [] : cameras.list()
     const ids = known.map(({ record }) => record).filter(({ enabled, id }) => enabled && book.of(id).enabled)
-    const seen = ids.map(({ id }) => id)
-    sight.lookAt(kind === 'camera' ? [] : seen.map((camera) => ({ camera, fps: book.of(camera).fps })))
-    sight.believe(kind === 'camera' ? seen : [])
+    sight.lookAt(kind === 'camera' ? [] : ids.map(({ id }) => ({ camera: id, fps: book.of(id).fps })))
+    // Of one that is not listened to any more nobody hears that what it claimed is over.
+    const heard = ids.filter(({ cameraEvents }) => cameraEvents).map(({ id }) => id)
+    sight.believe(kind === 'camera' ? heard : [])
   }
 
   return {

@@ -73,9 +73,11 @@ export function createCameraEvents(parts: CameraEventsParts): CameraEvents {
   let wanted: readonly CameraRecord[] = []
   let isStarted = false
 
-  function listenTo(camera: CameraRecord, service: string): void {
+  /** @param before it was listened to with another login, or elsewhere */
+  function listenTo(camera: CameraRecord, service: string, before: Ear | undefined): void {
+    const active = new Map(before?.active)
     const ear: Ear = {
-      ...{ camera, active: new Map(), doubtful: new Set(), lastEventAt: null },
+      ...{ camera, active, doubtful: new Set(active.keys()), lastEventAt: before?.lastEventAt ?? null },
       minute: { beganMs: clock.monotonicMs(), count: 0, isFlooding: false },
       listener: startListener({
         ...{ clock, limits, onvif, service },
@@ -93,10 +95,13 @@ export function createCameraEvents(parts: CameraEventsParts): CameraEvents {
 
   function fit(): void {
     const now = new Map(wanted.flatMap((one) => (serviceOf(one) === undefined ? [] : [[one.id, one]])))
-    for (const [id, { camera, listener, minute }] of ears) {
+    const changed = new Map<string, Ear>()
+    for (const [id, ear] of ears) {
+      const { camera, listener, minute } = ear
       const next = now.get(id)
       if (next && isSame(next, camera)) continue
       ears.delete(id)
+      changed.set(id, ear)
       // Nobody else would say so: that is seen by what comes next.
       if (minute.isFlooding) parts.onFlood(camera, false)
       void listener.stop()
@@ -105,7 +110,7 @@ export function createCameraEvents(parts: CameraEventsParts): CameraEvents {
       const known = ears.get(id)
       const service = serviceOf(camera)
       if (known) known.camera = camera
-      else if (service !== undefined) listenTo(camera, service)
+      else if (service !== undefined) listenTo(camera, service, changed.get(id))
     }
     onChange()
   }

@@ -166,6 +166,22 @@ t.test('what lasted when a subscription was lost ends where the next one does no
   t.equal(all.status('yard'), null)
 })
 
+t.test('what lasted when a camera got another password ends where it is not told again', async (t) => {
+  const { all, events, say } = stage(100)
+  all.keep([yard])
+  all.start()
+  await say()
+  await say(motion('true'))
+  all.keep([{ ...yard, password: 'y' }])
+  t.same(all.status('yard')?.active, ['motion'], 'nobody knows better')
+  await say(motion('false'))
+  t.same(
+    events.map(({ phase }) => phase),
+    ['begin', 'end'],
+  )
+  t.same(all.status('yard')?.active, [])
+})
+
 t.test('a listener goes through its table', async (t) => {
   t.same(listenerStateTable, {
     off: { begun: 'starting' },
