@@ -63,6 +63,8 @@ interface Ear {
   active: Map<string, CameraClaim>
   /** What lasted when the subscription before was lost, and was not told again yet. */
   doubtful: Set<string>
+  /** What lasts and was left out as too much: its end is left out too. */
+  untold: Set<string>
   lastEventAt: number | null
   minute: { beganMs: number; count: number; isFlooding: boolean }
 }
@@ -77,7 +79,7 @@ export function createCameraEvents(parts: CameraEventsParts): CameraEvents {
   function listenTo(camera: CameraRecord, service: string, before: Ear | undefined): void {
     const active = new Map(before?.active)
     const ear: Ear = {
-      ...{ camera, active, doubtful: new Set(active.keys()), lastEventAt: before?.lastEventAt ?? null },
+      ...{ camera, active, doubtful: new Set(active.keys()), untold: new Set(), lastEventAt: before?.lastEventAt ?? null },
       minute: { beganMs: clock.monotonicMs(), count: 0, isFlooding: false },
       listener: startListener({
         ...{ clock, limits, onvif, service },
@@ -183,6 +185,7 @@ function phaseOf({ active, doubtful }: Ear, claim: CameraClaim): CameraEventPhas
 function tell(parts: CameraEventsParts, ear: Ear, claim: CameraClaim, phase: CameraEventPhase): void {
   const { clock, limits, onChange, onEvent, onFlood } = parts
   const { camera, minute } = ear
+  if (phase === 'end' && ear.untold.delete(claim.key)) return
   const nowMs = clock.monotonicMs()
   if (nowMs - minute.beganMs >= MINUTE_MS) {
     if (minute.isFlooding && minute.count <= limits.perMinute) onFlood(camera, false)
@@ -192,7 +195,9 @@ function tell(parts: CameraEventsParts, ear: Ear, claim: CameraClaim, phase: Cam
   if (ear.minute.count > limits.perMinute) {
     if (!ear.minute.isFlooding) onFlood(camera, true)
     ear.minute.isFlooding = true
-    return
+    if (phase === 'begin') ear.untold.add(claim.key)
+    // What was told to begin would last for ever.
+    if (phase !== 'end') return
   }
   ear.lastEventAt = clock.epochMs()
   const { kind, topic } = claim

@@ -108,6 +108,19 @@ t.test('3A.limits more than so many events in a minute are left out, and said on
   t.same([events.length, floods], [5, [true, false]])
 })
 
+t.test('3A.limits the end of what was told to begin is told, however much else comes', async (t) => {
+  const { all, clock, events, say } = stage(3)
+  const inYard = (on: string): CameraNotice => ({ ...motion(on), source: [['Rule', 'Yard']] })
+  all.keep([yard])
+  all.start()
+  await say()
+  await say(motion('true'), ...Array.from({ length: 9 }, () => crossed), inYard('true'), motion('false'))
+  t.same(events.at(-1), { ...events[0], phase: 'end', summary: 'Motion ended: Gate.' })
+  clock.advance(60_000)
+  await say(inYard('false'))
+  t.equal(events.length, 4, 'nor is the end of what was left out')
+})
+
 t.test('a camera that is not listened to any more does not tell too much', async (t) => {
   const { all, floods, say } = stage(3)
   all.keep([yard])
