@@ -115,9 +115,12 @@ function cameraOf(parts: ActionParts, id: string): CameraRecord {
   return camera
 }
 
+/** Of what has no place in the picture, such as what a camera claims itself. */
+const WHOLE: Region = [0, 0, 1, 1]
+
 function aimOf({ camera, region }: Occurrence, zoom: number | null): AimTarget {
-  if (camera === null || !region) throw new Fault('bad_rule', 'What happened has no place in a picture to look at.')
-  return { camera, region, zoom }
+  if (camera === null) throw new Fault('bad_rule', 'What happened is at no camera, and has no place to look at.')
+  return { camera, region: region ?? WHOLE, zoom }
 }
 
 async function preserve(
