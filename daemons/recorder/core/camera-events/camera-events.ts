@@ -69,8 +69,9 @@ interface Ear {
   minute: { beganMs: number; count: number; isFlooding: boolean }
 }
 
-export function createCameraEvents(parts: CameraEventsParts): CameraEvents {
-  const { clock, limits, onChange, onvif } = parts
+export function createCameraEvents(needs: CameraEventsParts): CameraEvents {
+  const { clock, limits, onChange, onvif } = needs
+  const parts: TellParts = { ...needs, nextAt: createMoments(clock) }
   const ears = new Map<string, Ear>()
   let wanted: readonly CameraRecord[] = []
   let isStarted = false
@@ -142,6 +143,22 @@ export function createCameraEvents(parts: CameraEventsParts): CameraEvents {
   }
 }
 
+interface TellParts extends CameraEventsParts {
+  nextAt(): number
+}
+
+/** No two events are of one moment, though a camera tells many at once: who asks for those before one misses none. */
+function createMoments(clock: Clock): () => number {
+  let last = { at: 0, nowAt: 0 }
+  return () => {
+    const nowAt = clock.epochMs()
+    // A clock that was set back is believed.
+    const at = nowAt < last.nowAt ? nowAt : Math.max(nowAt, last.at + 1)
+    last = { at, nowAt }
+    return at
+  }
+}
+
 /** Where a camera is listened to; undefined: it is not. */
 function serviceOf({ cameraEvents, enabled, onvif }: CameraRecord): string | undefined {
   return enabled && cameraEvents ? onvif?.service : undefined
@@ -153,7 +170,7 @@ function isSame(one: CameraRecord, other: CameraRecord): boolean {
 }
 
 /** @param isFirst they say how everything stands */
-function take(parts: CameraEventsParts, ear: Ear, notices: readonly CameraNotice[], isFirst: boolean): void {
+function take(parts: TellParts, ear: Ear, notices: readonly CameraNotice[], isFirst: boolean): void {
   for (const notice of notices) {
     const claim = meaningOf(notice)
     const phase = claim && phaseOf(ear, claim)
@@ -182,8 +199,8 @@ function phaseOf({ active, doubtful }: Ear, claim: CameraClaim): CameraEventPhas
   return 'begin'
 }
 
-function tell(parts: CameraEventsParts, ear: Ear, claim: CameraClaim, phase: CameraEventPhase): void {
-  const { clock, limits, onChange, onEvent, onFlood } = parts
+function tell(parts: TellParts, ear: Ear, claim: CameraClaim, phase: CameraEventPhase): void {
+  const { clock, limits, nextAt, onChange, onEvent, onFlood } = parts
   const { camera, minute } = ear
   if (phase === 'end' && ear.untold.delete(claim.key)) return
   const nowMs = clock.monotonicMs()
@@ -199,7 +216,7 @@ function tell(parts: CameraEventsParts, ear: Ear, claim: CameraClaim, phase: Cam
     // What was told to begin would last for ever.
     if (phase !== 'end') return
   }
-  ear.lastEventAt = clock.epochMs()
+  ear.lastEventAt = nextAt()
   const { kind, topic } = claim
   onEvent({ camera: camera.id, kind, phase, topic, at: ear.lastEventAt, summary: summaryOf(claim, phase) })
   onChange()
