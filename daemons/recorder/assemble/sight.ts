@@ -1,6 +1,7 @@
 /** Assembles what the recorder sees: the detector, the process that decodes for it, and the events that follow. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Route } from '#kit/http/route.ts'
+import type { Fault } from '#kit/pure/fault.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
@@ -249,19 +250,23 @@ function choosing(
       if (next !== kind) {
         void external?.close()
         external = next === 'external' && book.hasExternal ? externalOf(context, ledger) : undefined
-        if (!external) ledger.clear('detector_failed', 'detector')
+        if (!external) tellLedger(ledger, { what: 'detector_failed', where: 'detector' }, book.lacking())
         kind = next
         sight.begin(external)
       }
       lookAt()
     },
     health(): ReturnType<Seeing['health']> {
-      const own =
-        kind === 'motion' || kind === 'camera' ? { ...NO_DETECTOR, state: 'ready' as const, name: kind } : NO_DETECTOR
-      return { detector: external?.health() ?? own, sight: sight.health() }
+      return { detector: external?.health() ?? ownHealth(kind, book.lacking()), sight: sight.health() }
     },
     close: () => external?.close(),
   }
+}
+
+/** Of what looks without a process of its own. */
+function ownHealth(kind: string | undefined, lacking: Fault | undefined): DetectorHealth {
+  if (lacking) return { ...NO_DETECTOR, state: 'failed', fault: { code: lacking.code, message: lacking.message } }
+  return kind === 'motion' || kind === 'camera' ? { ...NO_DETECTOR, state: 'ready', name: kind } : NO_DETECTOR
 }
 
 function tellLedger(ledger: Ledger, about: { what: string; where: string }, fault: Error | undefined): void {
