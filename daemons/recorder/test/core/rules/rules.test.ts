@@ -267,7 +267,7 @@ t.test(
 )
 
 t.test('3A.Limits ten actions run in order, each with a result of its own', async (t) => {
-  const { book, done, kept, pass, posted, rules, settle } = stage()
+  const { alerts, book, done, kept, pass, posted, rules, settle } = stage()
   const other = await book.add(wish({ type: 'detection' }, [notify], { armed: false }))
   const goesBack = { returnPreset: 'home', returnAfterSeconds: 60 }
   const out = { type: 'output', cameraId: 'yard', outputId: 'r1', seconds: 10 } as const
@@ -304,6 +304,7 @@ t.test('3A.Limits ten actions run in order, each with a result of its own', asyn
     ],
   )
   t.equal(book.require(other.id).armed, true)
+  t.equal(alerts[0]?.results[0]?.sentence, 'Armed: 1 rule.', 'who is told may not see what that is about')
   await pass(60_000)
   t.equal(done.at(-1), 'door to home as ptz_return of Night')
 })
