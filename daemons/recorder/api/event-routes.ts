@@ -11,7 +11,7 @@ import type { LicenceGate } from '../core/licence/licence.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
 import { maskedPicture } from '../core/pictures/masked-picture.ts'
 import type { PictureDecoder } from '../core/ports.ts'
-import type { EventBook, EventStore, SightEvent } from '../core/sight/events.ts'
+import type { EventBook, EventStore, EventWish, SightEvent } from '../core/sight/events.ts'
 import { labelGroups } from '../core/sight/labels.ts'
 import { readSearch } from '../core/sight/search.ts'
 import type { Callers } from './callers.ts'
@@ -22,7 +22,7 @@ export interface EventRouteParts {
   callers: Callers
   cameras: CameraBook
   store: Pick<EventStore, 'density' | 'find' | 'one'>
-  events: Pick<EventBook, 'present'>
+  events: Pick<EventBook, 'goingOn' | 'present'>
   recognition: Parameters<typeof recognisedWish>[1]
   /** Undefined on a recorder that is not licensed. */
   licence: Pick<LicenceGate, 'requireFeature'> | undefined
@@ -166,20 +166,35 @@ function seenIds({ cameras }: EventRouteParts, account: AccountRecord): string[]
 }
 
 /** Those that go on are told as they are now. */
-async function found(
-  { cameras, events, recognition, store }: EventRouteParts,
-  account: AccountRecord,
-  wish: Parameters<EventStore['find']>[0],
-) {
+async function found(parts: EventRouteParts, account: AccountRecord, wish: EventWish) {
+  const { cameras, events, recognition, store } = parts
+  const written = await store.find(wish)
+  const rows = [...written, ...(await goingOn(parts, wish, new Set(written.map(({ id }) => id))))]
   const names = new Map(cameras.seenBy(account).map(({ record: { id, name } }) => [id, name]))
-  const rows = await store.find(wish)
-  return rows.flatMap((row) => {
-    const name = names.get(row.cameraId)
+  const each = new Map(rows.map((row) => [row.id, { ...(events.present(row.id) ?? row), recognised: row.recognised }]))
+  const newest = [...each.values()].toSorted((a, b) => b.beganAt - a.beganAt).slice(0, wish.limit)
+  return newest.flatMap((event) => {
+    const name = names.get(event.cameraId)
     // Looked up again: the account may see less by now.
-    if (name === undefined) return []
-    const { recognised } = row
-    return [eventView({ ...(events.present(row.id) ?? row), recognised }, name, recognition.book)]
+    return name === undefined ? [] : [eventView(event, name, recognition.book)]
   })
+}
+
+/** What goes on is in every span up to now, whenever it was last written. @param found those that are told anyway */
+async function goingOn(
+  { clock, events, store }: EventRouteParts,
+  wish: EventWish,
+  found: ReadonlySet<string>,
+): Promise<SightEvent[]> {
+  const { cameras, label, plate, since = 0, until = Number.POSITIVE_INFINITY, who } = wish
+  // Of what was recognised is known what is written.
+  if (who !== undefined || plate !== undefined || since > clock.epochMs()) return []
+  const isMeant = (event: SightEvent) =>
+    !found.has(event.id) &&
+    event.beganAt <= until &&
+    (label === undefined || event.label === label || event.group === label)
+  const open = cameras.flatMap((camera) => events.goingOn(camera)).filter(isMeant)
+  return await Promise.all(open.map(async (event) => (await store.one(event.id)) ?? event))
 }
 
 /** @throws Fault `license_feature`, `semantic_unavailable` */

@@ -135,6 +135,8 @@ export interface EventBook {
   endClaims(but: readonly string[]): void
   /** An event as it is now; undefined for one that is over, or was never there. */
   present(id: string): SightEvent | undefined
+  /** Those of a camera that go on, as they are now. */
+  goingOn(camera: string): SightEvent[]
   /** Sightings that are not written yet. */
   waiting(camera: string): TrackPiece[]
   /** Changes that found no room in the queue. */
@@ -281,6 +283,10 @@ class Book implements EventBook {
   present(id: string): SightEvent | undefined {
     const events = this.#open.get(id.slice(0, id.indexOf('-')))
     return events && [...events.values()].find(({ event }) => event.id === id)?.event
+  }
+
+  goingOn(camera: string): SightEvent[] {
+    return [...this.#ofCamera(camera).values()].map(({ event }) => event)
   }
 
   waiting(camera: string): TrackPiece[] {
