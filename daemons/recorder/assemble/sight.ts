@@ -22,7 +22,13 @@ import type { Recogniser } from '../core/recognition/recognised.ts'
 import type { Wall } from '../core/recording/timeline.ts'
 import { type Alignment, createAlignment } from '../core/sight/alignment.ts'
 import type { Detector, DetectorHealth } from '../core/sight/detector.ts'
-import { createEventBook, type EventBook, type EventListener, type EventStore } from '../core/sight/events.ts'
+import {
+  createEventBook,
+  type EventBook,
+  type EventListener,
+  type EventStore,
+  type SightEvent,
+} from '../core/sight/events.ts'
 import { createSight, type LookDecoder, type Sight } from '../core/sight/sight.ts'
 import { createSightBook, type SightBook } from '../core/sight/sight-book.ts'
 import { createDetectorProcess } from '../io/detector-process.ts'
@@ -66,6 +72,8 @@ export interface Seeing extends Pick<Sight, 'onSighting'> {
   claimed(event: Pick<CameraEvent, 'at' | 'camera' | 'kind' | 'phase'>): void
   /** @returns ends it */
   onEvent(listener: EventListener): () => void
+  /** Events that go on, of all cameras. */
+  goingOn(): SightEvent[]
   /** How much was seen, slice by slice. */
   density: EventStore['density']
   /** What an identity is called; undefined once it is forgotten. */
@@ -130,6 +138,7 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    goingOn: () => cameras.list().flatMap(({ record }) => events.goingOn(record.id)),
     density: store.density,
     nameOf: (identityId) => recognising.book.find(identityId)?.name,
     camerasChanged: () => chosen.lookAt(),
