@@ -78,10 +78,8 @@ export function createCameraEvents(needs: CameraEventsParts): CameraEvents {
 
   /** @param before it was listened to with another login, or elsewhere */
   function listenTo(camera: CameraRecord, service: string, before: Ear | undefined): void {
-    const active = new Map(before?.active)
     const ear: Ear = {
-      ...{ camera, active, doubtful: new Set(active.keys()), untold: new Set(), lastEventAt: before?.lastEventAt ?? null },
-      minute: { beganMs: clock.monotonicMs(), count: 0, isFlooding: false },
+      ...newEar(camera, clock.monotonicMs(), before),
       listener: startListener({
         ...{ clock, limits, onvif, service },
         login: loginOf(camera),
@@ -141,6 +139,13 @@ export function createCameraEvents(needs: CameraEventsParts): CameraEvents {
       await Promise.all(all.map(({ listener }) => listener.stop()))
     },
   }
+}
+
+function newEar(camera: CameraRecord, beganMs: number, before: Ear | undefined): Omit<Ear, 'listener'> {
+  const active = new Map(before?.active)
+  const sets = { doubtful: new Set(active.keys()), untold: new Set(before?.untold) }
+  const minute = { beganMs, count: 0, isFlooding: false }
+  return { camera, active, ...sets, lastEventAt: before?.lastEventAt ?? null, minute }
 }
 
 interface TellParts extends CameraEventsParts {

@@ -14,7 +14,9 @@ t.test('A.investigation what fits two words of a search is answered once', async
     callers: { accountOf: () => ({ id: 'ann' }) },
     cameras: { seenBy: () => [{ record: { id: 'yard', name: 'Yard' } }] },
     events: { goingOn: () => [], present: () => undefined },
-    store: { find: async ({ label }: { label: string }) => all.filter((one) => label === 'vehicle' || one.label === label) },
+    store: {
+      find: async ({ label }: { label: string }) => all.filter((one) => label === 'vehicle' || one.label === label),
+    },
   } as never)
   const search = routes.find(({ path }) => path === '/api/investigation/search')
   const found = await search?.handle({ query: { q: 'cars and vehicles', mode: 'basic', limit: 2 } } as never)
@@ -26,17 +28,21 @@ t.test('A.events what goes on is in a span that began after it was written, and 
     ...{ id: 'yard-5-1', cameraId: 'yard', label: 'motion', group: 'other', score: 1, beganAt: 5, lastAt: 5 },
     ...{ endedAt: null, bestAt: 5, box: null, source: 'camera' },
   }
-  const wished: object[] = []
   const routes = eventRoutes({
     ...{ clock: fakeClock(1000), recognition: { book: { isOn: () => false } } },
     callers: { accountOf: () => ({ id: 'ann' }) },
     cameras: { seenBy: () => [{ record: { id: 'yard', name: 'Yard' } }] },
-    events: { goingOn: (camera: string) => (camera === 'yard' ? [open] : []), present: () => ({ ...open, lastAt: 990 }) },
-    store: { find: async (wish: object) => void wished.push(wish) ?? [], one: async () => open },
+    events: {
+      goingOn: (camera: string) => (camera === 'yard' ? [open] : []),
+      present: () => ({ ...open, lastAt: 990 }),
+    },
+    store: { find: async () => [], one: async () => open },
   } as never)
   const list = routes.find(({ path }) => path === '/api/events')
-  const find = async (query: object) =>
-    ((await list?.handle({ query } as never)) as { events: { last_seen_at: number }[] }).events.map((one) => one.last_seen_at)
+  const find = async (query: object): Promise<number[]> => {
+    const answer = (await list?.handle({ query } as never)) as { events: { last_seen_at: number }[] } | undefined
+    return answer?.events.map((one) => one.last_seen_at) ?? []
+  }
   for (const query of [{}, { since: 900 }, { label: 'motion' }, { label: 'other', since: 1000 }, { until: 5 }])
     t.same(await find(query), [990], JSON.stringify(query))
   for (const query of [{ since: 1001 }, { label: 'person' }, { until: 4 }])

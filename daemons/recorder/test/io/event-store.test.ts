@@ -213,10 +213,18 @@ t.test('A.events who and plate find what was recognised, of cameras that are ask
   await store.recognise(`${DOOR}-5000-1`, read('AB 1234', 'id3', 'known'))
   await store.recognise(`${DOOR}-4000-1`, read('AB 1235', 'id3', 'known'))
   await store.rejudge('id3', ['A81234', 'CC77'])
-  t.same(await find({ who: { identityId: 'id3' } }), [5000, 4000], 'one sign is wrong: it may still be of another plate')
+  t.same(
+    await find({ who: { identityId: 'id3' } }),
+    [5000, 4000],
+    'one sign is wrong: it may still be of another plate',
+  )
   t.same(await find({ who: { certainty: 'unsure' } }), [4000])
   await store.rejudge('id2', [foldedPlate('SOS 88'), 'A81234'], 'id3')
-  t.same(await find({ who: { identityId: 'id2' } }), [5000, 4000, 2000], 'what was of one that is merged is of the other')
+  t.same(
+    await find({ who: { identityId: 'id2' } }),
+    [5000, 4000, 2000],
+    'what was of one that is merged is of the other',
+  )
   await store.rejudge('id2', ['A81235'])
   t.match(await store.one(`${DOOR}-4000-1`), { recognised: { plate: { state: 'known' } } })
   await store.forget(DOOR, 0, 2500)

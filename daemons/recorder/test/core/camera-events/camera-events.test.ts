@@ -108,18 +108,21 @@ t.test('3A.limits more than so many events in a minute are left out, and said on
   t.same([events.length, floods], [5, [true, false]])
 })
 
-t.test('A.camera-events no two of what a camera tells at once are of one moment, so that none is missed in pages', async (t) => {
-  const { all, clock, events, say } = stage(100)
-  all.keep([yard, { ...yard, id: 'door' }])
-  all.start()
-  await say()
-  const began = clock.epochMs()
-  await say(crossed, crossed, crossed)
-  t.same(
-    events.map(({ at }) => at - began),
-    [0, 1, 2],
-  )
-})
+t.test(
+  'A.camera-events no two of what a camera tells at once are of one moment, so that none is missed in pages',
+  async (t) => {
+    const { all, clock, events, say } = stage(100)
+    all.keep([yard, { ...yard, id: 'door' }])
+    all.start()
+    await say()
+    const began = clock.epochMs()
+    await say(crossed, crossed, crossed)
+    t.same(
+      events.map(({ at }) => at - began),
+      [0, 1, 2],
+    )
+  },
+)
 
 t.test('3A.limits the end of what was told to begin is told, however much else comes', async (t) => {
   const { all, clock, events, say } = stage(3)

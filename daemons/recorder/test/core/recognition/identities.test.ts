@@ -13,7 +13,9 @@ function open(most = 10) {
       saved = next
     },
     async onChange(changed) {
-      changes.push(changed.map(({ id, merged, plates }) => `${id} ${plates.join('+')}${merged ? ` of ${merged}` : ''}`).join(', '))
+      changes.push(
+        changed.map(({ id, merged, plates }) => `${id} ${plates.join('+')}${merged ? ` of ${merged}` : ''}`).join(', '),
+      )
     },
   })
   return { book, changes, saved: () => saved }

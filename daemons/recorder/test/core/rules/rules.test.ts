@@ -387,8 +387,15 @@ t.test('one action that fails is told with its reason, and the others run', asyn
   })
   rules.happened({ ...happened, camera: 'door' }, () => true)
   await settle()
-  t.same(done, ['yard at 0 0 1 1 zoom null'], 'what is at a camera is looked at, also where it has no place in the picture')
-  await t.rejects(book.add(wish({ type: 'button' }, [aim])), { code: 'bad_rule', message: /Action 1 .*no place to look/ })
+  t.same(
+    done,
+    ['yard at 0 0 1 1 zoom null'],
+    'what is at a camera is looked at, also where it has no place in the picture',
+  )
+  await t.rejects(book.add(wish({ type: 'button' }, [aim])), {
+    code: 'bad_rule',
+    message: /Action 1 .*no place to look/,
+  })
   trouble.aim = 'YARD is not calibrated.'
   await t.rejects(book.add(wish({ type: 'button' }, [aim])), { code: 'bad_rule', message: /Action 1 .*not calibrated/ })
   await t.rejects(book.change(id, { armed: false, name: 'Day' }), { code: 'bad_rule' })

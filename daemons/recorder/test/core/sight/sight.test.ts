@@ -190,9 +190,10 @@ t.test('what is there ends where the detector answers no more, although the came
   }
   for (let x = 10; x < 130; x += 20) {
     await show('a', x)
-    asked
-      .at(-1)
-      ?.answer.resolve({ boxes: [{ label: 'person', score: 0.9, box: [x / width, 0.3, x / width + 0.1, 0.7] }], tookMs: 1 })
+    asked.at(-1)?.answer.resolve({
+      boxes: [{ label: 'person', score: 0.9, box: [x / width, 0.3, x / width + 0.1, 0.7] }],
+      tookMs: 1,
+    })
     await settle()
   }
   t.same(events, [['a person', 'begin']])
