@@ -22,7 +22,7 @@ export interface EventRouteParts {
   callers: Callers
   cameras: CameraBook
   store: Pick<EventStore, 'density' | 'find' | 'one'>
-  events: Pick<EventBook, 'goingOn' | 'present'>
+  events: Pick<EventBook, 'goingOn' | 'present' | 'unwritten'>
   recognition: Parameters<typeof recognisedWish>[1]
   /** Undefined on a recorder that is not licensed. */
   licence: Pick<LicenceGate, 'requireFeature'> | undefined
@@ -168,11 +168,16 @@ function seenIds({ cameras }: EventRouteParts, account: AccountRecord): string[]
 /** Those that go on are told as they are now. */
 async function found(parts: EventRouteParts, account: AccountRecord, wish: EventWish) {
   const { cameras, events, recognition, store } = parts
-  const written = await store.find(wish)
-  const rows = [...written, ...(await goingOn(parts, wish, new Set(written.map(({ id }) => id))))]
+  // Before it is asked what is written: what is written meanwhile is in one of the two.
+  const fresh = freshOf(parts, wish)
+  const rows = new Map((await store.find(wish)).map((row) => [row.id, row]))
+  for (const event of fresh) {
+    const { recognised } = rows.get(event.id) ?? (await store.one(event.id)) ?? event
+    rows.set(event.id, { ...event, recognised })
+  }
+  const all = [...rows.values()].map((row) => ({ ...(events.present(row.id) ?? row), recognised: row.recognised }))
+  const newest = all.toSorted((a, b) => b.beganAt - a.beganAt).slice(0, wish.limit)
   const names = new Map(cameras.seenBy(account).map(({ record: { id, name } }) => [id, name]))
-  const each = new Map(rows.map((row) => [row.id, { ...(events.present(row.id) ?? row), recognised: row.recognised }]))
-  const newest = [...each.values()].toSorted((a, b) => b.beganAt - a.beganAt).slice(0, wish.limit)
   return newest.flatMap((event) => {
     const name = names.get(event.cameraId)
     // Looked up again: the account may see less by now.
@@ -180,21 +185,16 @@ async function found(parts: EventRouteParts, account: AccountRecord, wish: Event
   })
 }
 
-/** What goes on is in every span up to now, whenever it was last written. @param found those that are told anyway */
-async function goingOn(
-  { clock, events, store }: EventRouteParts,
-  wish: EventWish,
-  found: ReadonlySet<string>,
-): Promise<SightEvent[]> {
+/** What is not written as it is now: what goes on is in every span up to now. */
+function freshOf({ clock, events }: EventRouteParts, wish: EventWish): SightEvent[] {
   const { cameras, label, plate, since = 0, until = Number.POSITIVE_INFINITY, who } = wish
   // Of what was recognised is known what is written.
-  if (who !== undefined || plate !== undefined || since > clock.epochMs()) return []
-  const isMeant = (event: SightEvent) =>
-    !found.has(event.id) &&
-    event.beganAt <= until &&
-    (label === undefined || event.label === label || event.group === label)
-  const open = cameras.flatMap((camera) => events.goingOn(camera)).filter(isMeant)
-  return await Promise.all(open.map(async (event) => (await store.one(event.id)) ?? event))
+  if (who !== undefined || plate !== undefined) return []
+  const isMeant = ({ beganAt, endedAt, group, label: own, lastAt }: SightEvent) =>
+    since <= (endedAt === null ? clock.epochMs() : lastAt) &&
+    beganAt <= until &&
+    (label === undefined || own === label || group === label)
+  return cameras.flatMap((camera) => [...events.unwritten(camera), ...events.goingOn(camera)]).filter(isMeant)
 }
 
 /** @throws Fault `license_feature`, `semantic_unavailable` */

@@ -13,7 +13,7 @@ t.test('A.investigation what fits two words of a search is answered once', async
     ...{ clock: fakeClock(), timeZone: () => 'UTC', recognition: { book: { isOn: () => false } } },
     callers: { accountOf: () => ({ id: 'ann' }) },
     cameras: { seenBy: () => [{ record: { id: 'yard', name: 'Yard' } }] },
-    events: { goingOn: () => [], present: () => undefined },
+    events: { goingOn: () => [], present: () => undefined, unwritten: () => [] },
     store: {
       find: async ({ label }: { label: string }) => all.filter((one) => label === 'vehicle' || one.label === label),
     },
@@ -28,13 +28,15 @@ t.test('A.events what goes on is in a span that began after it was written, and 
     ...{ id: 'yard-5-1', cameraId: 'yard', label: 'motion', group: 'other', score: 1, beganAt: 5, lastAt: 5 },
     ...{ endedAt: null, bestAt: 5, box: null, source: 'camera' },
   }
+  let isOver = false
   const routes = eventRoutes({
     ...{ clock: fakeClock(1000), recognition: { book: { isOn: () => false } } },
     callers: { accountOf: () => ({ id: 'ann' }) },
     cameras: { seenBy: () => [{ record: { id: 'yard', name: 'Yard' } }] },
     events: {
       goingOn: (camera: string) => (camera === 'yard' ? [open] : []),
-      present: () => ({ ...open, lastAt: 990 }),
+      present: (id: string) => (id === open.id ? { ...open, lastAt: 990 } : undefined),
+      unwritten: () => (isOver ? [{ ...open, id: 'yard-6-1', beganAt: 6, lastAt: 7, endedAt: 7 }] : []),
     },
     store: { find: async () => [], one: async () => open },
   } as never)
@@ -47,4 +49,7 @@ t.test('A.events what goes on is in a span that began after it was written, and 
     t.same(await find(query), [990], JSON.stringify(query))
   for (const query of [{ since: 1001 }, { label: 'person' }, { until: 4 }])
     t.same(await find(query), [], JSON.stringify(query))
+  isOver = true
+  t.same(await find({ since: 7 }), [7, 990], 'and one that is over and not written yet')
+  t.same(await find({ since: 8 }), [990])
 })
