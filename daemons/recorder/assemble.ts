@@ -264,8 +264,8 @@ async function careOf(context: Context, records: Records, parts: CareParts) {
   const talking: Talking = await talkOf(context, cameras)
   seeing.onEvent((event, phase) => reacting.detected(detectionOf(event, phase, seeing.nameOf), phase))
   seeing.onSighting((sighting) => ptz.follows.sighted(sighting))
-  const { onEvent, onSighting } = seeing
-  const sources = { onCamera: watching.onCamera, onEvent, onSighting, onAlert: reacting.onAlert }
+  const { goingOn, onEvent, onSighting } = seeing
+  const sources = { onCamera: watching.onCamera, goingOn, onEvent, onSighting, onAlert: reacting.onAlert }
   const mqtt = await mqttOf(context, { cameras, ledger, licence, site, sources })
   return { aiming, cameras, clocks, licence, mqtt, ptz, reacting, seeing, talking }
 }

@@ -11,7 +11,7 @@ import type { LicenceGate } from '../core/licence/licence.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
 import { maskedPicture } from '../core/pictures/masked-picture.ts'
 import type { PictureDecoder } from '../core/ports.ts'
-import type { EventBook, EventStore, SightEvent } from '../core/sight/events.ts'
+import type { EventBook, EventStore, EventWish, SightEvent } from '../core/sight/events.ts'
 import { labelGroups } from '../core/sight/labels.ts'
 import { readSearch } from '../core/sight/search.ts'
 import type { Callers } from './callers.ts'
@@ -22,7 +22,7 @@ export interface EventRouteParts {
   callers: Callers
   cameras: CameraBook
   store: Pick<EventStore, 'density' | 'find' | 'one'>
-  events: Pick<EventBook, 'present'>
+  events: Pick<EventBook, 'goingOn' | 'present' | 'unwritten'>
   recognition: Parameters<typeof recognisedWish>[1]
   /** Undefined on a recorder that is not licensed. */
   licence: Pick<LicenceGate, 'requireFeature'> | undefined
@@ -141,7 +141,9 @@ function listRoutes(parts: EventRouteParts): Route[] {
             found(parts, account, { cameras: ids, label, ...span, limit }),
           ),
         )
-        const events = lists.flat().toSorted((a, b) => b.started_at - a.started_at)
+        // A car is a vehicle too.
+        const each = new Map(lists.flat().map((event) => [event.id, event]))
+        const events = [...each.values()].toSorted((a, b) => b.started_at - a.started_at)
         const note =
           mode === 'auto' ? 'Searched by label, camera and time: no model for search by meaning is installed.' : null
         return {
@@ -164,20 +166,35 @@ function seenIds({ cameras }: EventRouteParts, account: AccountRecord): string[]
 }
 
 /** Those that go on are told as they are now. */
-async function found(
-  { cameras, events, recognition, store }: EventRouteParts,
-  account: AccountRecord,
-  wish: Parameters<EventStore['find']>[0],
-) {
+async function found(parts: EventRouteParts, account: AccountRecord, wish: EventWish) {
+  const { cameras, events, recognition, store } = parts
+  // Before it is asked what is written: what is written meanwhile is in one of the two.
+  const fresh = freshOf(parts, wish)
+  const rows = new Map((await store.find(wish)).map((row) => [row.id, row]))
+  for (const event of fresh) {
+    const { recognised } = rows.get(event.id) ?? (await store.one(event.id)) ?? event
+    rows.set(event.id, { ...event, recognised })
+  }
+  const all = [...rows.values()].map((row) => ({ ...(events.present(row.id) ?? row), recognised: row.recognised }))
+  const newest = all.toSorted((a, b) => b.beganAt - a.beganAt).slice(0, wish.limit)
   const names = new Map(cameras.seenBy(account).map(({ record: { id, name } }) => [id, name]))
-  const rows = await store.find(wish)
-  return rows.flatMap((row) => {
-    const name = names.get(row.cameraId)
+  return newest.flatMap((event) => {
+    const name = names.get(event.cameraId)
     // Looked up again: the account may see less by now.
-    if (name === undefined) return []
-    const { recognised } = row
-    return [eventView({ ...(events.present(row.id) ?? row), recognised }, name, recognition.book)]
+    return name === undefined ? [] : [eventView(event, name, recognition.book)]
   })
+}
+
+/** What is not written as it is now: what goes on is in every span up to now. */
+function freshOf({ clock, events }: EventRouteParts, wish: EventWish): SightEvent[] {
+  const { cameras, label, plate, since = 0, until = Number.POSITIVE_INFINITY, who } = wish
+  // Of what was recognised is known what is written.
+  if (who !== undefined || plate !== undefined) return []
+  const isMeant = ({ beganAt, endedAt, group, label: own, lastAt }: SightEvent) =>
+    since <= (endedAt === null ? clock.epochMs() : lastAt) &&
+    beganAt <= until &&
+    (label === undefined || own === label || group === label)
+  return cameras.flatMap((camera) => [...events.unwritten(camera), ...events.goingOn(camera)]).filter(isMeant)
 }
 
 /** @throws Fault `license_feature`, `semantic_unavailable` */

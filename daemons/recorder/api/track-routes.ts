@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Type } from 'typebox'
 import { count, instant, number, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 import type { EventBook, EventStore, TrackPiece } from '../core/sight/events.ts'
 import { groupOf, type LabelGroup } from '../core/sight/labels.ts'
 import type { SightBook } from '../core/sight/sight-book.ts'
@@ -22,11 +23,13 @@ const LONGEST_TRACKS_MS = 600_000
 /** Boxes that are worked on before others have their turn: a few milliseconds. */
 const BOXES_A_TURN = 2000
 
-/** Tracks are numbered from 1 at each start of the recorder, so a number that comes back after a long pause is another track. */
+/** Numbers of tracks come again after some months, so one that comes back after a long pause is another track. */
 const PAUSE_MS = 120_000
 
 export function trackRoutes({ callers, cameras, choice, events, spans, store }: TrackRouteParts): Route[] {
   const turnOf = turnsOfAccounts()
+  // What is held for one answer is a row of the memory plan, for many it would be too much: accounts take turns.
+  const inTurn = createSerialTurn()
   return [
     route({
       method: 'GET',
@@ -55,26 +58,32 @@ export function trackRoutes({ callers, cameras, choice, events, spans, store }: 
         const account = callers.accountOf(caller)
         cameras.require(params.id, account)
         checkSpan(from, to, { most: LONGEST_TRACKS_MS, text: '10 minutes' })
-        return turnOf(account)(async () => {
-          signal.throwIfAborted()
-          const { record } = cameras.require(params.id, account)
-          const { trackOffsetMs } = choice.of(record.id)
-          const measured = trackOffsetMs === null ? await store.offsetNear(record.id, from, to) : undefined
-          const offsetMs = trackOffsetMs ?? measured?.offsetMs ?? 0
-          const kept = await store.pieces(record.id, from - offsetMs, to - offsetMs)
-          const pieces = [...kept, ...events.waiting(record.id)]
-          const footage = spans(record.id, from, to)
-          const isShown = (at: number) =>
-            at >= from && at < to && footage.some(({ endAt, startAt }) => at >= Math.floor(startAt) && at < endAt)
-          const tracks = await tracksOf(pieces, offsetMs, isShown)
-          const offsetMode = trackOffsetMs === null ? 'auto' : 'manual'
-          const head = { cameraId: record.id, from, to, offsetMs, offsetMode, offsetMeasuredAt: measured?.at ?? null }
-          const body = Buffer.concat(await textOfAll(head, tracks))
-          return new Reply(200, body, { 'content-type': 'application/json; charset=utf-8' })
-        })
+        return turnOf(account)(() =>
+          inTurn(async () => {
+            signal.throwIfAborted()
+            const { record } = cameras.require(params.id, account)
+            return await answerOf(record.id, from, to)
+          }),
+        )
       },
     }),
   ]
+
+  async function answerOf(cameraId: string, from: number, to: number): Promise<Reply> {
+    const { trackOffsetMs } = choice.of(cameraId)
+    const measured = trackOffsetMs === null ? await store.offsetNear(cameraId, from, to) : undefined
+    const offsetMs = trackOffsetMs ?? measured?.offsetMs ?? 0
+    const kept = await store.pieces(cameraId, from - offsetMs, to - offsetMs)
+    const pieces = [...kept, ...events.waiting(cameraId)]
+    const footage = spans(cameraId, from, to)
+    const isShown = (at: number) =>
+      at >= from && at < to && footage.some(({ endAt, startAt }) => at >= Math.floor(startAt) && at < endAt)
+    const tracks = await tracksOf(pieces, offsetMs, isShown)
+    const offsetMode = trackOffsetMs === null ? 'auto' : 'manual'
+    const head = { cameraId, from, to, offsetMs, offsetMode, offsetMeasuredAt: measured?.at ?? null }
+    const body = Buffer.concat(await textOfAll(head, tracks))
+    return new Reply(200, body, { 'content-type': 'application/json; charset=utf-8' })
+  }
 }
 
 interface TrackBox {

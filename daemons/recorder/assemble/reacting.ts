@@ -93,7 +93,8 @@ export async function createReacting(context: Context, parts: ReactingParts): Pr
     detected: ruling.rules.detected,
     onAlert: ruling.onAlert,
     camerasAre(records) {
-      ids = records.map(({ id }) => id)
+      // That nobody is seen at one that is switched off says nothing.
+      ids = records.filter(({ enabled }) => enabled).map(({ id }) => id)
       events.keep(records)
       ruling.rules.changed()
     },

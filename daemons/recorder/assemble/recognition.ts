@@ -49,7 +49,7 @@ export async function createRecognising(
   const book = createIdentityBook({
     ...{ ...file, newId, most, nowAt: () => clock.epochMs() },
     async onChange(changed) {
-      for (const { id, plates } of changed) await store.rejudge(id, plates.map(foldedPlate))
+      for (const { id, merged, plates } of changed) await store.rejudge(id, plates.map(foldedPlate), merged)
       recognition.bookChanged()
     },
   })

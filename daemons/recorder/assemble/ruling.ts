@@ -42,7 +42,7 @@ export interface RulingWorld {
 interface RulingParts extends RulingWorld {
   outputs: Outputs
   happened: Pick<HappenedStore, 'putAlert'>
-  /** Of all cameras. */
+  /** Of cameras that are switched on. */
   cameraIds(): readonly string[]
 }
 

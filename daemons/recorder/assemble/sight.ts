@@ -1,6 +1,7 @@
 /** Assembles what the recorder sees: the detector, the process that decodes for it, and the events that follow. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Route } from '#kit/http/route.ts'
+import type { Fault } from '#kit/pure/fault.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
@@ -21,7 +22,13 @@ import type { Recogniser } from '../core/recognition/recognised.ts'
 import type { Wall } from '../core/recording/timeline.ts'
 import { type Alignment, createAlignment } from '../core/sight/alignment.ts'
 import type { Detector, DetectorHealth } from '../core/sight/detector.ts'
-import { createEventBook, type EventBook, type EventListener, type EventStore } from '../core/sight/events.ts'
+import {
+  createEventBook,
+  type EventBook,
+  type EventListener,
+  type EventStore,
+  type SightEvent,
+} from '../core/sight/events.ts'
 import { createSight, type LookDecoder, type Sight } from '../core/sight/sight.ts'
 import { createSightBook, type SightBook } from '../core/sight/sight-book.ts'
 import { createDetectorProcess } from '../io/detector-process.ts'
@@ -65,6 +72,8 @@ export interface Seeing extends Pick<Sight, 'onSighting'> {
   claimed(event: Pick<CameraEvent, 'at' | 'camera' | 'kind' | 'phase'>): void
   /** @returns ends it */
   onEvent(listener: EventListener): () => void
+  /** Events that go on, of all cameras. */
+  goingOn(): SightEvent[]
   /** How much was seen, slice by slice. */
   density: EventStore['density']
   /** What an identity is called; undefined once it is forgotten. */
@@ -129,6 +138,7 @@ export async function createSeeing(context: Context, parts: SightParts): Promise
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    goingOn: () => cameras.list().flatMap(({ record }) => events.goingOn(record.id)),
     density: store.density,
     nameOf: (identityId) => recognising.book.find(identityId)?.name,
     camerasChanged: () => chosen.lookAt(),
@@ -235,9 +245,10 @@ function choosing(
   function lookAt(): void {
     const known = kind === undefined || kind === 'off' ? [] : cameras.list()
     const ids = known.map(({ record }) => record).filter(({ enabled, id }) => enabled && book.of(id).enabled)
-    const seen = ids.map(({ id }) => id)
-    sight.lookAt(kind === 'camera' ? [] : seen.map((camera) => ({ camera, fps: book.of(camera).fps })))
-    sight.believe(kind === 'camera' ? seen : [])
+    sight.lookAt(kind === 'camera' ? [] : ids.map(({ id }) => ({ camera: id, fps: book.of(id).fps })))
+    // Of one that is not listened to any more nobody hears that what it claimed is over.
+    const heard = ids.filter(({ cameraEvents }) => cameraEvents).map(({ id }) => id)
+    sight.believe(kind === 'camera' ? heard : [])
   }
 
   return {
@@ -248,19 +259,23 @@ function choosing(
       if (next !== kind) {
         void external?.close()
         external = next === 'external' && book.hasExternal ? externalOf(context, ledger) : undefined
-        if (!external) ledger.clear('detector_failed', 'detector')
+        if (!external) tellLedger(ledger, { what: 'detector_failed', where: 'detector' }, book.lacking())
         kind = next
         sight.begin(external)
       }
       lookAt()
     },
     health(): ReturnType<Seeing['health']> {
-      const own =
-        kind === 'motion' || kind === 'camera' ? { ...NO_DETECTOR, state: 'ready' as const, name: kind } : NO_DETECTOR
-      return { detector: external?.health() ?? own, sight: sight.health() }
+      return { detector: external?.health() ?? ownHealth(kind, book.lacking()), sight: sight.health() }
     },
     close: () => external?.close(),
   }
+}
+
+/** Of what looks without a process of its own. */
+function ownHealth(kind: string | undefined, lacking: Fault | undefined): DetectorHealth {
+  if (lacking) return { ...NO_DETECTOR, state: 'failed', fault: { code: lacking.code, message: lacking.message } }
+  return kind === 'motion' || kind === 'camera' ? { ...NO_DETECTOR, state: 'ready', name: kind } : NO_DETECTOR
 }
 
 function tellLedger(ledger: Ledger, about: { what: string; where: string }, fault: Error | undefined): void {

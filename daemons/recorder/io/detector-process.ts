@@ -46,6 +46,8 @@ interface ProcessParts {
 const RETRY = { firstMs: 1000, maxMs: 60_000 }
 /** How long it may take to end once nothing more is sent. */
 const END_MS = 2000
+/** Pictures one after the other that it could not judge. */
+const FAILING = 3
 const MOST_LABELS = 400
 const MOST_WIDTH = 1920
 const MOST_HEIGHT = 1080
@@ -84,6 +86,8 @@ class DetectorProcess implements Detector, Recogniser {
   #asked = 0
   readonly #counts = { pictures: 0, refusedBoxes: 0, crashes: 0 }
   #tookMs: number | null = null
+  /** One after the other. */
+  #failedPictures = 0
   readonly #logged = { sinceMs: 0, lines: 0 }
 
   constructor(parts: ProcessParts) {
@@ -104,7 +108,9 @@ class DetectorProcess implements Detector, Recogniser {
   judge({ at, camera, height, rgb, width }: SightPicture): Promise<Judgement> {
     return this.#inTurn(async () => {
       const facts = { kind: 'picture', camera, at, width, height, format: 'rgb24' }
-      const { boxes, took_ms: tookMs } = await this.#ask(facts, rgb)
+      const { boxes, took_ms: tookMs } = await this.#ask(facts, rgb).catch((fault: Fault) => this.#fails(fault))
+      this.#failedPictures = 0
+      this.#works()
       const checked = checkedBoxes(boxes, this.#announced?.labels ?? new Set())
       this.#counts.pictures++
       this.#counts.refusedBoxes += checked.refused
@@ -218,6 +224,16 @@ class DetectorProcess implements Detector, Recogniser {
     this.#backoff.reset()
     if (head.kind === 'failed') present.answer.reject(failed(sentenceOf(head.why)))
     else present.answer.resolve(head)
+  }
+
+  /** One picture may be too much for it; one that judges none sees nothing, though it runs. */
+  #fails(fault: Fault): never {
+    this.#failedPictures++
+    if (this.#announced && !this.#fault && this.#failedPictures >= FAILING) {
+      this.#fault = fault
+      this.#parts.onFault(fault)
+    }
+    throw fault
   }
 
   #works(): void {

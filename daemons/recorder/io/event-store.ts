@@ -41,6 +41,8 @@ const SCHEMA = [
   'CREATE UNIQUE INDEX IF NOT EXISTS event_name ON event (camera, began_at, number)',
   'CREATE INDEX IF NOT EXISTS event_label ON event (camera, label, began_at, number, last_at)',
   'CREATE INDEX IF NOT EXISTS event_group ON event (camera, grp, began_at, number, last_at)',
+  // Few: what a camera claims all day, somebody at a counter.
+  'CREATE INDEX IF NOT EXISTS event_long ON event (camera, last_at) WHERE last_at - began_at > 3600000',
   'CREATE INDEX IF NOT EXISTS event_open ON event (ended_at) WHERE ended_at IS NULL',
   `CREATE TABLE IF NOT EXISTS piece (id INTEGER PRIMARY KEY, camera TEXT NOT NULL, from_at INTEGER NOT NULL,
     to_at INTEGER NOT NULL, track INTEGER NOT NULL, label TEXT NOT NULL, sightings BLOB NOT NULL) STRICT`,
@@ -80,7 +82,7 @@ const PIECES = `SELECT camera, track, label, from_at, sightings FROM piece
 const PIECES_A_TURN = 64
 const ONE = `SELECT ${COLUMNS}${RECOGNISED_COLUMNS} FROM event LEFT JOIN recognised USING (camera, began_at, number) WHERE camera = ? AND began_at = ? AND number = ?`
 
-/** An event that reaches into a span begins at most so long before it. A longer one is found by its beginning. */
+/** An event that reaches into a span begins at most so long before it. Longer ones are looked for apart: `event_long`. */
 const LONGEST_MS = 3_600_000
 /** As long as a piece of a track is at most, with room for cameras with few key frames. */
 const LONGEST_PIECE_MS = 60_000
@@ -176,6 +178,9 @@ function readersOf(writer: Writer): Pick<EventStore, 'cameras' | 'density' | 'fi
       const one = [since - LONGEST_MS, until, since, ...(named ? [named.value] : []), limit]
       const values = Array.from({ length: places }, (_, at) => [cameras[at] ?? '', ...one]).flat()
       const rows = await writer.read(findText(places, named?.column), [...values, limit])
+      if (since <= LONGEST_MS || rows.length >= limit) return rows.map(eventOf)
+      const longer = [JSON.stringify(cameras), since, since - LONGEST_MS, ...(named ? [named.value] : [])]
+      rows.push(...(await writer.read(longText(named?.column), [...longer, limit - rows.length])))
       return rows.map(eventOf)
     },
     async one(id) {
@@ -234,6 +239,14 @@ function findText(places: number, column: 'label' | 'grp' | undefined): string {
     ORDER BY began_at DESC LIMIT ?`
   return `SELECT ${COLUMNS}${RECOGNISED_COLUMNS} FROM event LEFT JOIN recognised USING (camera, began_at, number)
     WHERE event.id IN (${ids}) ORDER BY began_at DESC, camera, number DESC`
+}
+
+/** Those that last so long that they began before what `findText` looks at. */
+function longText(column: 'label' | 'grp' | undefined): string {
+  return `SELECT ${COLUMNS}${RECOGNISED_COLUMNS} FROM event INDEXED BY event_long
+    LEFT JOIN recognised USING (camera, began_at, number) WHERE camera IN (SELECT value FROM json_each(?))
+    AND last_at - began_at > 3600000 AND last_at >= ? AND began_at < ? ${column ? `AND ${column} = ?` : ''}
+    ORDER BY began_at DESC, camera, number DESC LIMIT ?`
 }
 
 function keyOf(id: string): [camera: string, beganAt: number, number: number] | undefined {

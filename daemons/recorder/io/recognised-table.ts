@@ -1,6 +1,6 @@
 /** What was recognised of events, in their database: a table of its own, by the same names. */
 import type { SqlValue, Writer } from '#kit/store/sqlite-writer.ts'
-import { SURE_CONFIDENCE } from '../core/recognition/identities.ts'
+import { isNear, SURE_CONFIDENCE } from '../core/recognition/identities.ts'
 import type { Certainty } from '../core/recognition/plates.ts'
 import { foldedPlate } from '../core/recognition/plates.ts'
 import { certaintyOf, type Recognised, type RecognisedStore } from '../core/recognition/recognised.ts'
@@ -30,7 +30,11 @@ const PUT = `INSERT INTO recognised (camera, began_at, number, who, identity, me
   ON CONFLICT (camera, began_at, number) DO UPDATE SET who = excluded.who, identity = excluded.identity,
     method = excluded.method, plate = excluded.plate, folded = excluded.folded, plate_state = excluded.plate_state,
     confidence = excluded.confidence`
-const UNNAME = 'UPDATE recognised SET identity = NULL, method = NULL, who = 2, plate_state = 2 WHERE identity = ?'
+const MERGE = 'UPDATE recognised SET identity = ? WHERE identity = ?'
+const HELD = 'SELECT DISTINCT folded FROM recognised INDEXED BY recognised_identity WHERE identity = ?'
+const OF_ONE = 'WHERE folded = ? AND identity = ?'
+const UNNAME = `UPDATE recognised SET identity = NULL, method = NULL, who = 2, plate_state = 2 ${OF_ONE}`
+const UNSURE = `UPDATE recognised SET who = 1, plate_state = 1 ${OF_ONE}`
 const NAME = `UPDATE recognised SET identity = ?, method = 'plate', who = iif(confidence >= ${SURE_CONFIDENCE}, 0, 1),
   plate_state = iif(confidence >= ${SURE_CONFIDENCE}, 0, 1) WHERE folded = ?`
 /** Of the newest 5000, so that it costs the same however many there are. The other columns are those of the last moment. */
@@ -45,9 +49,14 @@ export function recognisedStore(writer: Writer): RecognisedStore {
       const [camera = '', beganAt = '', number = ''] = eventId.split('-')
       await writer.write([{ sql: PUT, values: [[camera, Number(beganAt), Number(number), ...valuesOf(recognised)]] }])
     },
-    async rejudge(identityId, folded) {
+    async rejudge(identityId, folded, merged) {
+      if (merged !== undefined) await writer.write([{ sql: MERGE, values: [[identityId, merged]] }])
+      const held = (await writer.read(HELD, [identityId])).map(([reading]) => String(reading))
+      const isNearOne = (reading: string) => folded.some((plate) => isNear(plate, reading))
+      const valuesOfAll = (readings: readonly string[]) => readings.map((reading) => [reading, identityId])
       await writer.write([
-        { sql: UNNAME, values: [[identityId]] },
+        { sql: UNNAME, values: valuesOfAll(held.filter((reading) => !isNearOne(reading))) },
+        { sql: UNSURE, values: valuesOfAll(held.filter(isNearOne)) },
         { sql: NAME, values: folded.map((one) => [identityId, one]) },
       ])
     },

@@ -128,6 +128,12 @@ t.test(
     t.match(await seen(), [{ label: 'motion', group: 'other', source: 'camera', box: null, ended_at: null }])
     peer.events.say(motion(false))
     await until('it is over', async () => (await seen())[0].ended_at !== null, LONG_MS)
+    peer.events.say(motion(true))
+    await until('it is seen again', async () => (await seen()).length === 2, LONG_MS)
+    await boss.call('PATCH', `/api/cameras/${yard}`, { cameraEvents: false })
+    await until('nobody would hear its end', async () => (await seen())[0].ended_at !== null, LONG_MS)
+    await boss.call('PATCH', `/api/cameras/${yard}`, { cameraEvents: true })
+    await until('it is heard', async () => (await statusOf())?.state === 'ok', LONG_MS)
     await boss.call('PUT', '/api/detector', { kind: 'off' })
   },
 )

@@ -65,6 +65,7 @@ function answer(head: Size & { kind: string; id: number }, body: Uint8Array): vo
   if (how === 'crashes') process.exit(3)
   if (how === 'babbles') process.stdout.write('Loading model, please wait...\n')
   else if (how === 'floods') send({ kind: 'boxes', id: head.id, boxes: new Array(1_000_000).fill(null), took_ms: 1 })
+  else if (how === 'fails' && head.id <= 3) send({ kind: 'failed', id: head.id, why: 'out of memory' })
   else send({ kind: 'boxes', id: head.id, boxes: boxesOf(body, head), took_ms: 1.5 })
 }
 

@@ -237,6 +237,20 @@ t.test(
   },
 )
 
+t.test('3A.Events.1 a camera that is switched off is not told as one at which nobody is', async (t) => {
+  await boss.call('PATCH', `/api/cameras/${yard}`, { enabled: false })
+  const trigger = { type: 'absence', seconds: 1 }
+  const { id } = await ruleOf({ name: 'Nobody', trigger, cameraIds: [yard, door], action: { type: 'notify' } })
+  await settled('Nobody')
+  const told = (await alertsOf(boss)).filter(({ rule }: { rule: string }) => rule === 'Nobody')
+  t.same(
+    told.map(({ cameraId }: { cameraId: string }) => cameraId),
+    [door],
+  )
+  await boss.call('DELETE', `/api/action-rules/${id}`)
+  await boss.call('PATCH', `/api/cameras/${yard}`, { enabled: true })
+})
+
 t.test('3A.alarms the journal of alarms is asked by source, severity, camera and time', async (t) => {
   const alarms = async (query: string, client: Client = boss) =>
     (await client.call('GET', `/api/alarms?${query}`)).body.alarms

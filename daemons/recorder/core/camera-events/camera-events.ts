@@ -63,20 +63,23 @@ interface Ear {
   active: Map<string, CameraClaim>
   /** What lasted when the subscription before was lost, and was not told again yet. */
   doubtful: Set<string>
+  /** What lasts and was left out as too much: its end is left out too. */
+  untold: Set<string>
   lastEventAt: number | null
   minute: { beganMs: number; count: number; isFlooding: boolean }
 }
 
-export function createCameraEvents(parts: CameraEventsParts): CameraEvents {
-  const { clock, limits, onChange, onvif } = parts
+export function createCameraEvents(needs: CameraEventsParts): CameraEvents {
+  const { clock, limits, onChange, onvif } = needs
+  const parts: TellParts = { ...needs, nextAt: createMoments(clock) }
   const ears = new Map<string, Ear>()
   let wanted: readonly CameraRecord[] = []
   let isStarted = false
 
-  function listenTo(camera: CameraRecord, service: string): void {
+  /** @param before it was listened to with another login, or elsewhere */
+  function listenTo(camera: CameraRecord, service: string, before: Ear | undefined): void {
     const ear: Ear = {
-      ...{ camera, active: new Map(), doubtful: new Set(), lastEventAt: null },
-      minute: { beganMs: clock.monotonicMs(), count: 0, isFlooding: false },
+      ...newEar(camera, clock.monotonicMs(), before),
       listener: startListener({
         ...{ clock, limits, onvif, service },
         login: loginOf(camera),
@@ -93,10 +96,13 @@ export function createCameraEvents(parts: CameraEventsParts): CameraEvents {
 
   function fit(): void {
     const now = new Map(wanted.flatMap((one) => (serviceOf(one) === undefined ? [] : [[one.id, one]])))
-    for (const [id, { camera, listener, minute }] of ears) {
+    const changed = new Map<string, Ear>()
+    for (const [id, ear] of ears) {
+      const { camera, listener, minute } = ear
       const next = now.get(id)
       if (next && isSame(next, camera)) continue
       ears.delete(id)
+      changed.set(id, ear)
       // Nobody else would say so: that is seen by what comes next.
       if (minute.isFlooding) parts.onFlood(camera, false)
       void listener.stop()
@@ -105,7 +111,7 @@ export function createCameraEvents(parts: CameraEventsParts): CameraEvents {
       const known = ears.get(id)
       const service = serviceOf(camera)
       if (known) known.camera = camera
-      else if (service !== undefined) listenTo(camera, service)
+      else if (service !== undefined) listenTo(camera, service, changed.get(id))
     }
     onChange()
   }
@@ -135,6 +141,29 @@ export function createCameraEvents(parts: CameraEventsParts): CameraEvents {
   }
 }
 
+function newEar(camera: CameraRecord, beganMs: number, before: Ear | undefined): Omit<Ear, 'listener'> {
+  const active = new Map(before?.active)
+  const sets = { doubtful: new Set(active.keys()), untold: new Set(before?.untold) }
+  const minute = { beganMs, count: 0, isFlooding: false }
+  return { camera, active, ...sets, lastEventAt: before?.lastEventAt ?? null, minute }
+}
+
+interface TellParts extends CameraEventsParts {
+  nextAt(): number
+}
+
+/** No two events are of one moment, though a camera tells many at once: who asks for those before one misses none. */
+function createMoments(clock: Clock): () => number {
+  let last = { at: 0, nowAt: 0 }
+  return () => {
+    const nowAt = clock.epochMs()
+    // A clock that was set back is believed.
+    const at = nowAt < last.nowAt ? nowAt : Math.max(nowAt, last.at + 1)
+    last = { at, nowAt }
+    return at
+  }
+}
+
 /** Where a camera is listened to; undefined: it is not. */
 function serviceOf({ cameraEvents, enabled, onvif }: CameraRecord): string | undefined {
   return enabled && cameraEvents ? onvif?.service : undefined
@@ -146,7 +175,7 @@ function isSame(one: CameraRecord, other: CameraRecord): boolean {
 }
 
 /** @param isFirst they say how everything stands */
-function take(parts: CameraEventsParts, ear: Ear, notices: readonly CameraNotice[], isFirst: boolean): void {
+function take(parts: TellParts, ear: Ear, notices: readonly CameraNotice[], isFirst: boolean): void {
   for (const notice of notices) {
     const claim = meaningOf(notice)
     const phase = claim && phaseOf(ear, claim)
@@ -175,9 +204,10 @@ function phaseOf({ active, doubtful }: Ear, claim: CameraClaim): CameraEventPhas
   return 'begin'
 }
 
-function tell(parts: CameraEventsParts, ear: Ear, claim: CameraClaim, phase: CameraEventPhase): void {
-  const { clock, limits, onChange, onEvent, onFlood } = parts
+function tell(parts: TellParts, ear: Ear, claim: CameraClaim, phase: CameraEventPhase): void {
+  const { clock, limits, nextAt, onChange, onEvent, onFlood } = parts
   const { camera, minute } = ear
+  if (phase === 'end' && ear.untold.delete(claim.key)) return
   const nowMs = clock.monotonicMs()
   if (nowMs - minute.beganMs >= MINUTE_MS) {
     if (minute.isFlooding && minute.count <= limits.perMinute) onFlood(camera, false)
@@ -187,9 +217,11 @@ function tell(parts: CameraEventsParts, ear: Ear, claim: CameraClaim, phase: Cam
   if (ear.minute.count > limits.perMinute) {
     if (!ear.minute.isFlooding) onFlood(camera, true)
     ear.minute.isFlooding = true
-    return
+    if (phase === 'begin') ear.untold.add(claim.key)
+    // What was told to begin would last for ever.
+    if (phase !== 'end') return
   }
-  ear.lastEventAt = clock.epochMs()
+  ear.lastEventAt = nextAt()
   const { kind, topic } = claim
   onEvent({ camera: camera.id, kind, phase, topic, at: ear.lastEventAt, summary: summaryOf(claim, phase) })
   onChange()

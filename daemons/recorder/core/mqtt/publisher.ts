@@ -30,6 +30,8 @@ type Leave = () => void
 /** Where what is told comes from; without one of them nothing is told of it. Listeners are quick and never throw. */
 export interface MqttSources {
   onEvent?(listener: (event: ToldEvent, phase: 'begin' | 'end') => void): Leave
+  /** Events that go on. */
+  goingOn?(): readonly ToldEvent[]
   onSighting?(listener: (sighting: ToldSighting) => void): Leave
   onAlert?(listener: (alert: object) => void): Leave
   onAlarm(listener: (entry: LedgerEntry, event: 'opened' | 'ended') => void): Leave
@@ -78,6 +80,8 @@ export class MqttPublisher {
         this.#follow(event, phase)
       }),
     ]
+    // Other settings begin it anew in the middle of what happens.
+    for (const event of sources.goingOn?.() ?? []) this.#follow(event, 'begin')
     this.#leaves.push(...ways.filter((leave) => leave !== undefined))
     this.#sync()
   }

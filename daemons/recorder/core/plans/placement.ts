@@ -100,9 +100,17 @@ export interface Placement extends PlacementWish {
   readonly calibration: Calibration | null
 }
 
+interface Size {
+  width: number
+  height: number
+}
+
 /** @returns the same on a plan of another size; a range goes by the mean of both sides */
-export function scaledPlacement(placement: Placement, byX: number, byY: number): Placement {
+export function scaledPlacement(placement: Placement, from: Size, to: Size): Placement {
   const { least, most } = PLACEMENT_SPANS.rangePx
-  const rangePx = Math.min(most, Math.max(least, placement.rangePx * Math.sqrt(byX * byY)))
-  return { ...placement, x: placement.x * byX, y: placement.y * byY, rangePx, calibration: null }
+  const by = Math.sqrt((to.width * to.height) / (from.width * from.height))
+  const rangePx = Math.min(most, Math.max(least, placement.rangePx * by))
+  // In this order what is at an edge stays there: times a quotient it could be beside the plan by rounding.
+  const [x, y] = [(placement.x * to.width) / from.width, (placement.y * to.height) / from.height]
+  return { ...placement, x, y, rangePx, calibration: null }
 }

@@ -206,10 +206,9 @@ function planChanges(
       inTurn(async () => {
         const before = required(id)
         const image = await imageOf(bytes, before)
-        const [byX, byY] = [image.width / before.width, image.height / before.height]
         const scaled = Object.entries(now().placements).map(([camera, placement]): [string, Placement] => [
           camera,
-          placement.planId === id ? scaledPlacement(placement, byX, byY) : placement,
+          placement.planId === id ? scaledPlacement(placement, before, image) : placement,
         ])
         const after = await change(id, image, Object.fromEntries(scaled))
         await sweep()

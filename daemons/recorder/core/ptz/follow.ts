@@ -206,16 +206,21 @@ export class Follows {
     this.#parts.onChange(camera)
   }
 
-  /** Leaves the camera where it is. */
+  /** Leaves the camera where it is. @throws Fault of a camera that does not answer: it is followed no more all the same */
   async stop(camera: string): Promise<void> {
     const { clock, moves, book } = this.#parts
     const { follow } = book.of(camera)
     if (!follow?.enabled) return
-    const { position } = await moves.look(camera)
-    if (position && this.#of(camera).target) await moves.send(camera, position)
+    const followed = this.#of(camera)
+    const isFollowing = followed.target !== undefined
+    followed.back?.cancel()
+    followed.back = undefined
     await this.#end(camera, 'stopped')
-    this.#of(camera).untilMs = clock.monotonicMs() + follow.resumeAfterSeconds * 1000
+    followed.untilMs = clock.monotonicMs() + follow.resumeAfterSeconds * 1000
     this.#on(camera, 'stopped')
+    if (!isFollowing) return
+    const { position } = await moves.look(camera)
+    if (position) await moves.send(camera, position)
   }
 
   /** What a detector saw. */

@@ -25,6 +25,9 @@ interface IdentityWish {
   plates?: readonly string[] | undefined
 }
 
+/** @param merged another one whose readings these are from now on */
+type Changed = readonly (Pick<Identity, 'id' | 'plates'> & { merged?: string })[]
+
 interface BookParts {
   record: RecognitionRecord
   /** Resolves once it is on disk. */
@@ -34,7 +37,7 @@ interface BookParts {
   /** Key `recognition.identities`. */
   most: number
   /** The plates of these have changed, or are gone: earlier readings are matched again. */
-  onChange(changed: readonly Pick<Identity, 'id' | 'plates'>[]): Promise<void>
+  onChange(changed: Changed): Promise<void>
 }
 
 /** What a reading is taken for. */
@@ -67,11 +70,14 @@ export const SURE_CONFIDENCE = 0.75
 /** With so few signs one that is wrong makes it any plate. */
 const LEAST_FOR_ONE_OFF = 5
 
+/** Whether a reading that is not this plate may be of it all the same: one sign is wrong. @param plate folded, as the reading */
+export function isNear(plate: string, reading: string): boolean {
+  return plate.length >= LEAST_FOR_ONE_OFF && isOneOff(plate, reading)
+}
+
 export function createIdentityBook(parts: BookParts): IdentityBook {
   return new Book(parts)
 }
-
-type Changed = readonly Pick<Identity, 'id' | 'plates'>[]
 
 class Book implements IdentityBook {
   readonly #parts: BookParts
@@ -118,8 +124,7 @@ class Book implements IdentityBook {
     const same = this.#owners.get(folded)
     if (same !== undefined) return { identityId: same, state: confidence >= SURE_CONFIDENCE ? 'known' : 'unsure' }
     const near = new Set<string>()
-    for (const [one, owner] of this.#owners)
-      if (one.length >= LEAST_FOR_ONE_OFF && isOneOff(one, folded)) near.add(owner)
+    for (const [one, owner] of this.#owners) if (isNear(one, folded)) near.add(owner)
     // Of two that it may be it is neither.
     const [only] = near.size === 1 ? near : []
     return only === undefined ? { identityId: null, state: 'unknown' } : { identityId: only, state: 'unsure' }
@@ -160,7 +165,7 @@ class Book implements IdentityBook {
       const others = this.#identities.filter((one) => one !== from)
       await this.#put(
         others.map((one) => (one === to ? next : one)),
-        [{ id, plates: [] }, next],
+        [{ ...next, merged: id }],
       )
       return next
     })

@@ -32,8 +32,12 @@ export interface UnnamedPlate {
 export interface RecognisedStore {
   /** What was known of the event is replaced. */
   recognise(eventId: string, recognised: Recognised): Promise<void>
-  /** Matches earlier readings again. @param folded the plates of the identity; none: it was forgotten */
-  rejudge(identityId: string, folded: readonly string[]): Promise<void>
+  /**
+   * Matches earlier readings again.
+   * @param folded the plates of the identity; none: it was forgotten
+   * @param merged another identity whose readings are of this one from now on
+   */
+  rejudge(identityId: string, folded: readonly string[], merged?: string): Promise<void>
   /** The ones seen last first. */
   unnamed(limit: number): Promise<UnnamedPlate[]>
 }

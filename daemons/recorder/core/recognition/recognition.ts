@@ -133,8 +133,8 @@ class VehicleRecognition implements Recognition {
   }
 
   #begin(event: SightEvent): void {
-    const { book, clock, limits, recogniser } = this.#parts
-    if (!book.isOn() || !recogniser()?.recognises().includes('plate')) return
+    const { book, clock, limits } = this.#parts
+    if (!book.isOn() || !this.#mayLook()) return
     const ofCamera = this.#things.values().filter((thing) => thing.event.cameraId === event.cameraId)
     if (this.#things.size >= limits.waiting || ofCamera.toArray().length >= Math.ceil(limits.waiting * MOST_PART)) {
       this.#counts.leftOut++
@@ -161,7 +161,7 @@ class VehicleRecognition implements Recognition {
     const nowMs = clock.monotonicMs()
     for (const [id, thing] of this.#things)
       if (thing.isOver && (nowMs - thing.overMs > OVER_MS || this.#isDone(thing))) this.#things.delete(id)
-    if (this.#isLooking || !book.isOn()) return
+    if (this.#isLooking || !book.isOn() || !this.#mayLook()) return
     const next = this.#next(nowMs)
     if (!next) return
     this.#isLooking = true
@@ -170,6 +170,11 @@ class VehicleRecognition implements Recognition {
     } finally {
       this.#isLooking = false
     }
+  }
+
+  /** Whether there is who looks now: what is not looked at has no plate that nobody knows. */
+  #mayLook(): boolean {
+    return this.#parts.recogniser()?.recognises().includes('plate') === true
   }
 
   #isDone({ lookedAt, moments, readings, recognised }: Thing): boolean {
@@ -193,7 +198,9 @@ class VehicleRecognition implements Recognition {
     try {
       const picture = await pictureAt(thing.event.cameraId, moment.at)
       const cut = cutOut(picture, moment.box)
-      const answer = cut && (await recogniser()?.recognise(cut))
+      const looker = recogniser()
+      if (!looker) return
+      const answer = cut && (await looker.recognise(cut))
       this.#counts.looked++
       looked(thing, moment)
       for (const plate of answer?.plates.slice(0, 1) ?? []) addReading(thing, plate)

@@ -1,6 +1,6 @@
 /** Doing what rules say: each kind of action, what it needs of the world, and what came of it. */
 import { Fault } from '#kit/pure/fault.ts'
-import { durationText } from '#kit/pure/text.ts'
+import { counted, durationText } from '#kit/pure/text.ts'
 import type { CameraRecord } from '../cameras/book.ts'
 import type { Outputs } from '../outputs/outputs.ts'
 import type { PreservedStretch } from '../storage/storage-book.ts'
@@ -95,7 +95,8 @@ export function createActor(parts: ActionParts): Actor {
         const names = await parts.book().arm(action.ruleIds, action.armed, action.minutes)
         const how = action.armed ? 'Armed' : 'Disarmed'
         const long = action.minutes === 0 ? '' : ` for ${durationText(action.minutes * 60_000)}`
-        return `${how}${long}: ${names.join(', ') || 'none is there any more'}.`
+        // Without their names, as below.
+        return `${how}${long}: ${names.length === 0 ? 'none is there any more' : counted(names.length, 'rule')}.`
       }
     }
   }
@@ -115,9 +116,12 @@ function cameraOf(parts: ActionParts, id: string): CameraRecord {
   return camera
 }
 
+/** Of what has no place in the picture, such as what a camera claims itself. */
+const WHOLE: Region = [0, 0, 1, 1]
+
 function aimOf({ camera, region }: Occurrence, zoom: number | null): AimTarget {
-  if (camera === null || !region) throw new Fault('bad_rule', 'What happened has no place in a picture to look at.')
-  return { camera, region, zoom }
+  if (camera === null) throw new Fault('bad_rule', 'What happened is at no camera, and has no place to look at.')
+  return { camera, region: region ?? WHOLE, zoom }
 }
 
 async function preserve(

@@ -51,6 +51,8 @@ function troubleOf(parts: CheckParts, action: Action, rule: Rule, all: readonly 
   if (action.type === 'talk_message') return talker.trouble(camera.id, action.messageId)
   const { returnPreset } = action
   const own = action.type === 'ptz_aim' ? moves.aimTrouble(camera.id) : moves.presetTrouble(camera.id, action.preset)
+  if (own === null && action.type === 'ptz_aim' && rule.trigger.type === 'button')
+    return 'who presses a button says no place to look at. Choose a preset instead.'
   if (own !== null || returnPreset === null) return own
   return moves.presetTrouble(camera.id, returnPreset)
 }

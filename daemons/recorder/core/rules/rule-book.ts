@@ -78,7 +78,8 @@ export function createRuleBook(parts: RuleBookParts): RuleBook {
           // Who says it anew says it until it is changed.
           temporary: wish.armed === undefined ? before.temporary : null,
         }
-        check(rule, rules)
+        // What cannot be done any more, such as with a camera that is gone, can still be disarmed.
+        if (actions || wish.armed !== false || Object.keys(wish).length > 1) check(rule, rules)
         await put(rules.map((one) => (one === before ? rule : one)))
         return rule
       }),

@@ -135,6 +135,10 @@ export interface EventBook {
   endClaims(but: readonly string[]): void
   /** An event as it is now; undefined for one that is over, or was never there. */
   present(id: string): SightEvent | undefined
+  /** Those of a camera that go on, as they are now. */
+  goingOn(camera: string): SightEvent[]
+  /** Changes of events of a camera that are not on the disk yet, each event as it was last. */
+  unwritten(camera: string): SightEvent[]
   /** Sightings that are not written yet. */
   waiting(camera: string): TrackPiece[]
   /** Changes that found no room in the queue. */
@@ -169,6 +173,8 @@ interface OpenEvent {
 function createQueue({ clock, limits, onFault, store }: Omit<BookParts, 'onEvent'>) {
   let events = new Map<string, SightEvent>()
   let pieces: TrackPiece[] = []
+  /** With those that are being written. */
+  const unwritten = new Map<string, SightEvent>()
   let lost = 0
   let writing: Promise<void> = Promise.resolve()
   let due: Timer | undefined
@@ -189,6 +195,7 @@ function createQueue({ clock, limits, onFault, store }: Omit<BookParts, 'onEvent
       lost += taken.length + parts.length
       onFault(fault as Error)
     }
+    for (const event of taken) if (unwritten.get(event.id) === event) unwritten.delete(event.id)
   }
 
   function write(): Promise<void> {
@@ -203,12 +210,15 @@ function createQueue({ clock, limits, onFault, store }: Omit<BookParts, 'onEvent
 
   return {
     add(event: SightEvent): void {
-      if (events.has(event.id) || makeRoom()) events.set(event.id, event)
+      if (!events.has(event.id) && !makeRoom()) return
+      events.set(event.id, event)
+      unwritten.set(event.id, event)
     },
     addPiece(piece: TrackPiece): void {
       if (makeRoom()) pieces.push(piece)
     },
     pieces: () => pieces,
+    unwritten: () => unwritten.values(),
     lost: () => lost,
     write,
   }
@@ -281,6 +291,14 @@ class Book implements EventBook {
   present(id: string): SightEvent | undefined {
     const events = this.#open.get(id.slice(0, id.indexOf('-')))
     return events && [...events.values()].find(({ event }) => event.id === id)?.event
+  }
+
+  goingOn(camera: string): SightEvent[] {
+    return [...this.#ofCamera(camera).values()].map(({ event }) => event)
+  }
+
+  unwritten(camera: string): SightEvent[] {
+    return [...this.#queue.unwritten().filter(({ cameraId }) => cameraId === camera)]
   }
 
   waiting(camera: string): TrackPiece[] {

@@ -1,6 +1,7 @@
 /** What sight holds: rows of the memory plan. */
 import { KIB, type MemoryRow, type Setting, threadRow } from '#kit/pure/memory-plan.ts'
 import { MOST_SIGHTINGS } from './events.ts'
+import { MOST_FPS } from './sight-book.ts'
 
 /** Heap of the thread that keeps events: the rows of one answer. MiB. */
 export const EVENTS_HEAP_MIB = { old: 24, young: 2 } as const
@@ -15,6 +16,9 @@ export const DETECTOR_TASKS = 24
 const MOTION_BYTES = 160 * 120 * 12 + 40 * 30 * 8
 /** Numbers of a sighting, as objects. */
 const SIGHTING_BYTES = 192
+/** Of one thing in ten minutes, and what is held of each: as it was kept and as it is told, and its text twice. */
+const ANSWERED_SIGHTINGS = 600 * MOST_FPS
+const ANSWERED_BYTES = 2 * SIGHTING_BYTES + 2 * 96
 /** A picture of the largest size, as it comes from the decoder and as it goes to the detector. */
 const PICTURE_BYTES = 1920 * 1080 * 3
 
@@ -39,6 +43,11 @@ export function sightRows(): MemoryRow[] {
       ...{ what: 'events and tracks that wait for the disk', of: 'one of them', many: 'events.queue', each: 4 * KIB },
       isHeap: true,
       shownBy: 'daemons/recorder/test/core/sight/events.test.ts',
+    },
+    {
+      ...{ what: 'an answer of tracks', isHeap: true },
+      all: (setting: Setting) => setting('detector.tracks') * ANSWERED_SIGHTINGS * ANSWERED_BYTES,
+      shownBy: 'daemons/recorder/test/api/track-routes.test.ts',
     },
     {
       what: 'a picture in which somebody is recognised',

@@ -9,11 +9,11 @@ import { createPatience, type Track, type Tracker, type TrackerLimits, type Trac
 /** A longer one ends, and the next begins: who looks for what was seen in an hour looks no further back. */
 const LONGEST_MS = 1_800_000
 
-/** @returns a tracker whose boxes are around all that moves */
-export function createMotionTracker(limits: Pick<TrackerLimits, 'agree' | 'lostMs'>): Tracker {
+/** @param numbered the number before that of its first track. @returns a tracker whose boxes are around all that moves */
+export function createMotionTracker(limits: Pick<TrackerLimits, 'agree' | 'lostMs'>, numbered = 0): Tracker {
   const patience = createPatience(limits.lostMs)
   let motion: Motion | undefined
-  let number = 0
+  let number = numbered
 
   function over(at: number): Track[] {
     if (!motion) return []

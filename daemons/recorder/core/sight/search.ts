@@ -129,8 +129,10 @@ function dayOf(at: number, zone: string): string {
   return new Intl.DateTimeFormat('sv-SE', { timeZone: zone }).format(at)
 }
 
+/** Of a century in which something may have been recorded; a 31st of February is none. */
 function isDay(word: string): boolean {
-  return /^\d{4}-\d{2}-\d{2}$/.test(word) && !Number.isNaN(Date.parse(`${word}T12:00:00Z`))
+  const at = Date.parse(/^20\d{2}-\d{2}-\d{2}$/.test(word) ? `${word}T12:00:00Z` : '')
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(word)
 }
 
 function daysBefore(day: string, days: number): string {

@@ -53,6 +53,8 @@ interface BookParts {
 export interface SightBook {
   choice(): SightChoice
   hasExternal: boolean
+  /** Why what was chosen cannot look, such as a detector that was removed since; undefined: it can. */
+  lacking(): Fault | undefined
   of(camera: string): CameraChoice & { fps: number }
   /** @param known cameras that there are; what was said of others is forgotten. @throws Fault `no_detector`, `license_feature`, `store_write_failed` */
   change(change: SightChange, known: readonly string[]): Promise<void>
@@ -64,11 +66,8 @@ export function createSightBook({ choice: saved, hasExternal, licence, onChange,
   const usual: CameraChoice = { enabled: true, fps: null, trackOffsetMs: null }
 
   function changed({ cameras = {}, fps = choice.fps, kind = choice.kind }: SightChange, known: readonly string[]) {
-    if (kind === 'external' && !hasExternal)
-      throw new Fault(
-        'no_detector',
-        'No detector is installed here: install plantroom-detector, or name a program in detector.command of recorder.toml.',
-      )
+    // Where it was removed since, what else was chosen can still be changed.
+    if (kind === 'external' && choice.kind !== kind && !hasExternal) throw notInstalled()
     const merged = known.map((id): [string, CameraChoice] => {
       const wish: CameraWish = Object.hasOwn(cameras, id) ? (cameras[id] ?? {}) : {}
       const before = choice.cameras[id] ?? usual
@@ -82,6 +81,7 @@ export function createSightBook({ choice: saved, hasExternal, licence, onChange,
   return {
     choice: () => choice,
     hasExternal,
+    lacking: () => (choice.kind === 'external' && !hasExternal ? notInstalled() : undefined),
     of(camera) {
       const own = Object.hasOwn(choice.cameras, camera) ? (choice.cameras[camera] ?? usual) : usual
       return { ...own, fps: own.fps ?? choice.fps }
@@ -95,6 +95,13 @@ export function createSightBook({ choice: saved, hasExternal, licence, onChange,
         onChange()
       }),
   }
+}
+
+function notInstalled(): Fault {
+  return new Fault(
+    'no_detector',
+    'No detector is installed here: install plantroom-detector, or name a program in detector.command of recorder.toml.',
+  )
 }
 
 /**

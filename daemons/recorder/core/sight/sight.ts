@@ -110,8 +110,16 @@ export interface SightHealth {
 const ACTIVE_MS = 3000
 /** Where nothing has moved for so long, the detector is not asked: what stands still there is no news. */
 const STILL_MS = 30_000
+/** Where no picture was followed for so long, whoever looks is gone or fails: what was there then may be there no more. */
+const UNSEEN_MS = 30_000
 /** What of a moving thing may lie in a box of the detector, and it is that. */
 const SAME_PART = 0.3
+/**
+ * Numbers of tracks begin by the time, one in so long, and so beyond those of before a restart, or before another choice of
+ * detectors: things of the same number would be one. They come again after four months, and stay below those of claims.
+ */
+const NUMBER_MS = 125
+const NUMBERS = 90_000_000
 /** How small pictures are in which movement is looked for. */
 export const MOTION_SIZE = { width: 160, height: 120 } as const
 
@@ -125,6 +133,7 @@ interface Eye {
   lookedAt: number
   servedMs: number
   movedMs: number
+  followedMs: number
   isActive: boolean
   showsSomething: boolean
 }
@@ -204,11 +213,12 @@ class Seeing implements Sight {
   }
 
   #eyeOf(camera: string, fps: number): Eye {
-    const { limits, look } = this.#parts
+    const { limits, look, nowAt } = this.#parts
+    const numbered = Math.floor(nowAt() / NUMBER_MS) % NUMBERS
     return {
       ...{ camera, fps, looker: look(camera), motion: createMotionModel() },
-      tracker: this.#external ? createTracker(limits) : createMotionTracker(limits),
-      ...{ keyAt: 0, lookedAt: 0, servedMs: 0, movedMs: Number.NEGATIVE_INFINITY },
+      tracker: this.#external ? createTracker(limits, numbered) : createMotionTracker(limits, numbered),
+      ...{ keyAt: 0, lookedAt: 0, servedMs: 0, movedMs: Number.NEGATIVE_INFINITY, followedMs: 0 },
       ...{ isActive: false, showsSomething: false },
     }
   }
@@ -233,7 +243,7 @@ class Seeing implements Sight {
     for (const eye of this.#eyes.values()) {
       if (eye.isActive && nowMs - eye.movedMs > ACTIVE_MS) this.#activity(eye, false)
       // A camera that sends nothing any more shows nothing.
-      if (!eye.looker.moments()) this.#ended(eye, eye.tracker.expire(nowAt()))
+      if (!eye.looker.moments() || nowMs - eye.followedMs > UNSEEN_MS) this.#ended(eye, eye.tracker.expire(nowAt()))
     }
     this.#next()
   }
@@ -346,6 +356,7 @@ class Seeing implements Sight {
   #follow(eye: Eye, at: number, boxes: readonly SeenBox[]): void {
     const { events } = this.#parts
     const source = this.#external ? 'external' : 'motion'
+    eye.followedMs = this.#parts.clock.monotonicMs()
     const news = eye.tracker.update(at, boxes)
     for (const { before, track } of news.begun) events.begin(eye.camera, track, before, source)
     events.seen(eye.camera, at, news.seen)

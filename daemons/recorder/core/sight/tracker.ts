@@ -85,9 +85,10 @@ export function createPatience(lostMs: number): Patience {
   }
 }
 
-export function createTracker(limits: TrackerLimits): Tracker {
+/** @param numbered the number before that of its first track */
+export function createTracker(limits: TrackerLimits, numbered = 0): Tracker {
   let lives: Life[] = []
-  let number = 0
+  let number = numbered
   const patience = createPatience(limits.lostMs)
 
   function over(at: number): Track[] {

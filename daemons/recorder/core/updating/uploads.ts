@@ -103,9 +103,12 @@ export class Uploads {
       const { version } = await this.#receive(bytes, sizeBytes)
       return { version, at: await this.#handOver() }
     } finally {
-      // Once it has begun, root has it open.
-      await desk.clear()
-      this.#isTaking = false
+      try {
+        // Once it has begun, root has it open.
+        await desk.clear()
+      } finally {
+        this.#isTaking = false
+      }
     }
   }
 

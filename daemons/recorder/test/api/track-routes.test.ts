@@ -1,6 +1,8 @@
 import t from 'tap'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { trackRoutes } from '../../api/track-routes.ts'
 import type { MeasuredOffset, TrackPiece } from '../../core/sight/events.ts'
+import { sightRows } from '../../core/sight/memory.ts'
 
 const ann = { id: 'ann' }
 
@@ -21,7 +23,7 @@ function stage(pieces: () => Promise<TrackPiece[]>, offset?: MeasuredOffset) {
   }
 }
 
-t.test('one account is answered one question for tracks at a time, since each may be large', async (t) => {
+t.test('one question for tracks is answered at a time, since each may be large, and accounts take turns', async (t) => {
   const bob = { id: 'bob' }
   const asked: PromiseWithResolvers<never[]>[] = []
   const ask = stage(() => {
@@ -29,14 +31,16 @@ t.test('one account is answered one question for tracks at a time, since each ma
     asked.push(answer)
     return answer.promise
   })
-  const answers = [ask(ann), ask(ann), ask(bob)]
-  await new Promise(setImmediate)
-  t.equal(asked.length, 2, 'of ann one, and bob does not wait for her')
-  for (const one of asked) one.resolve([])
-  await answers[0]
-  await new Promise(setImmediate)
-  t.equal(asked.length, 3)
-  asked[2]?.resolve([])
+  const over: string[] = []
+  const named = (name: string, answer: Promise<unknown>) => answer.finally(() => over.push(name))
+  const answers = [named('ann', ask(ann)), named('ann', ask(ann)), named('bob', ask(bob))]
+  for (let at = 1; at <= 3; at++) {
+    await new Promise(setImmediate)
+    t.equal(asked.length, at, 'one answer at a time is held')
+    asked.at(-1)?.resolve([])
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+  }
+  t.same(over, ['ann', 'bob', 'ann'], 'who asks for more has its turn after the others')
   t.match(await Promise.all(answers), [{ tracks: [] }, { tracks: [] }, { tracks: [] }])
 })
 
@@ -60,6 +64,24 @@ t.test('A.tracks ten minutes of a full picture are answered whole, and others ha
     t.match([boxes[0], boxes.at(-1)], [{ at: 0, score: 0.5, box }, { at: 599_800 }])
   }
   t.ok(turns >= 20, `others had ${turns} turns`)
+})
+
+t.test('an answer of ten minutes takes no more memory than the plan says', async (t) => {
+  const things = 4
+  const bytes = await heapBytesOf(async () => {
+    const pieces = Array.from({ length: things * 120 }, (_, at): TrackPiece => {
+      const fromAt = Math.floor(at / things) * 5000
+      const sightings = Array.from({ length: 25 }, (__, one) => {
+        const side = (one % 9) / 10
+        return { at: fromAt + one * 200, score: 0.5 + side / 10, box: [side, 0.1234, side + 0.1, 0.4567] as const }
+      })
+      return { cameraId: 'yard', trackId: (at % things) + 1, label: 'car', sightings }
+    })
+    return [pieces, await stage(async () => pieces)(ann)]
+  })
+  const row = rowOf(sightRows(), 'an answer of tracks', { 'detector.tracks': things })
+  // As it was kept, and as it is told; and their text, which is longer than this.
+  t.ok(bytes > row.allBytes / 3 && bytes + 2 * 100 * things * 3000 <= row.allBytes, `${bytes} of ${row.allBytes}`)
 })
 
 t.test('a track whose number comes again after a long pause is another one', async (t) => {

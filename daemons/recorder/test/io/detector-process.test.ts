@@ -81,6 +81,21 @@ for (const [how, sentence] of Object.entries(BROKEN))
     t.equal(faults.at(-1), undefined, 'it is well again')
   })
 
+t.test('one that judges no picture is told as failed although it runs, until it judges one', async (t) => {
+  const { detector, faults, ready } = open(t, 'fails')
+  await ready()
+  const fails = () => t.rejects(detector.judge(picture()), { code: 'detector_failed', message: /out of memory/ })
+  await fails()
+  await fails()
+  t.match(detector.health(), { state: 'ready', fault: null }, 'a picture or two may be too much')
+  await fails()
+  t.match(detector.health(), { state: 'failed', crashes: 0, fault: { message: /out of memory/ } })
+  t.match(faults, [{ code: 'detector_failed' }])
+  t.match((await detector.judge(picture())).boxes, [person])
+  t.match(detector.health(), { state: 'ready', fault: null })
+  t.equal(faults.at(-1), undefined)
+})
+
 t.test('one that hangs is killed once its time is over', async (t) => {
   const { clock, detector, ready } = open(t, 'hangs')
   await ready()

@@ -42,6 +42,15 @@ t.test('A.events filters are by camera, label or group, and span; the newest com
   t.same(await find({ label: 'vehicle' }), [3000, 2000])
   t.same(await find({ since: 2005 }), [4000, 3000, 2000], 'one that is still there at the moment is in the span')
   t.same(await find({ until: 2500 }), [2000, 1000])
+  const HOUR = 3_600_000
+  await store.put([eventAt(500, { label: 'motion', lastAt: 9 * HOUR, endedAt: 9 * HOUR }), eventAt(9 * HOUR)], [])
+  t.same(await find({ since: 8 * HOUR }), [9 * HOUR, 500], 'one that lasted for hours too')
+  t.same(await find({ since: 8 * HOUR, limit: 1 }), [9 * HOUR])
+  t.same(await find({ since: 8 * HOUR, label: 'person' }), [9 * HOUR])
+  t.same(await find({ since: 8 * HOUR, label: 'other' }), [500])
+  t.same(await find({ since: 8 * HOUR, cameras: [YARD] }), [])
+  await store.forget(DOOR, 500, 501)
+  await store.forget(DOOR, 9 * HOUR, 10 * HOUR)
   t.same(await store.one(`${DOOR}-4000-1`), all[3])
   t.equal(await store.one('nonsense'), undefined)
   await store.put([eventAt(1000, { label: 'dog' })], [])
@@ -201,7 +210,25 @@ t.test('A.events who and plate find what was recognised, of cameras that are ask
   t.match(await store.one(`${DOOR}-1000-1`), {
     recognised: { identityId: null, method: null, plate: { state: 'unknown' } },
   })
+  await store.recognise(`${DOOR}-5000-1`, read('AB 1234', 'id3', 'known'))
+  await store.recognise(`${DOOR}-4000-1`, read('AB 1235', 'id3', 'known'))
+  await store.rejudge('id3', ['A81234', 'CC77'])
+  t.same(
+    await find({ who: { identityId: 'id3' } }),
+    [5000, 4000],
+    'one sign is wrong: it may still be of another plate',
+  )
+  t.same(await find({ who: { certainty: 'unsure' } }), [4000])
+  await store.rejudge('id2', [foldedPlate('SOS 88'), 'A81234'], 'id3')
+  t.same(
+    await find({ who: { identityId: 'id2' } }),
+    [5000, 4000, 2000],
+    'what was of one that is merged is of the other',
+  )
+  await store.rejudge('id2', ['A81235'])
+  t.match(await store.one(`${DOOR}-4000-1`), { recognised: { plate: { state: 'known' } } })
   await store.forget(DOOR, 0, 2500)
+  await store.forget(DOOR, 4000, 6000)
   await store.close()
   const again = open(t, folder)
   t.same(

@@ -110,6 +110,35 @@ t.test('3A.limits more than so many events in a minute are left out, and said on
   t.same([events.length, floods], [5, [true, false]])
 })
 
+t.test(
+  'A.camera-events no two of what a camera tells at once are of one moment, so that none is missed in pages',
+  async (t) => {
+    const { all, clock, events, say } = stage(100)
+    all.keep([yard, { ...yard, id: 'door' }])
+    all.start()
+    await say()
+    const began = clock.epochMs()
+    await say(crossed, crossed, crossed)
+    t.same(
+      events.map(({ at }) => at - began),
+      [0, 1, 2],
+    )
+  },
+)
+
+t.test('3A.limits the end of what was told to begin is told, however much else comes', async (t) => {
+  const { all, clock, events, say } = stage(3)
+  const inYard = (on: string): CameraNotice => ({ ...motion(on), source: [['Rule', 'Yard']] })
+  all.keep([yard])
+  all.start()
+  await say()
+  await say(motion('true'), ...Array.from({ length: 9 }, () => crossed), inYard('true'), motion('false'))
+  t.match(events.at(-1), { kind: 'motion', phase: 'end', summary: 'Motion ended: Gate.' })
+  clock.advance(60_000)
+  await say(inYard('false'))
+  t.equal(events.length, 4, 'nor is the end of what was left out')
+})
+
 t.test('a camera that is not listened to any more does not tell too much', async (t) => {
   const { all, floods, say } = stage(3)
   all.keep([yard])
@@ -184,6 +213,22 @@ t.test('a pull point that a camera may keep is given back before the next one is
   const next = ['GetServicesResponse', 'CreatePullPointSubscriptionResponse', 'PullMessagesResponse']
   t.same(await afterLoss('onvif_failed'), ['UnsubscribeResponse', ...next])
   t.same(await afterLoss('camera_unreachable'), next, 'who does not answer is not asked that')
+})
+
+t.test('what lasted when a camera got another password ends where it is not told again', async (t) => {
+  const { all, events, say } = stage(100)
+  all.keep([yard])
+  all.start()
+  await say()
+  await say(motion('true'))
+  all.keep([{ ...yard, password: 'y' }])
+  t.same(all.status('yard')?.active, ['motion'], 'nobody knows better')
+  await say(motion('false'))
+  t.same(
+    events.map(({ phase }) => phase),
+    ['begin', 'end'],
+  )
+  t.same(all.status('yard')?.active, [])
 })
 
 t.test('a listener goes through its table', async (t) => {

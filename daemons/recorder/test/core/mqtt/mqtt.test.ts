@@ -61,6 +61,7 @@ async function stage({ begin = {}, hasEvents = true, isLicensed = true, open }: 
   const alarms = source<Parameters<MqttSources['onAlarm']>[0]>()
   const changes = source<() => void>()
   const cameras = [cameraOf('a'), cameraOf('b', 'lost')]
+  const goingOn: ToldEvent[] = []
   const faults: Fault[] = []
   const saved: MqttSettings[] = []
   const mqtt = new Mqtt({
@@ -76,14 +77,26 @@ async function stage({ begin = {}, hasEvents = true, isLicensed = true, open }: 
     says: () => ({ name: 'Shop', version: '1.0.0', product: 'Plantroom recorder' }),
     sources: {
       ...{ onCamera: changes.on, onAlarm: alarms.on },
-      ...(hasEvents && { onEvent: events.on, onSighting: sightings.on, onAlert: alerts.on }),
+      ...(hasEvents && { goingOn: () => goingOn, onEvent: events.on, onSighting: sightings.on, onAlert: alerts.on }),
     },
     onFault: (fault) => void faults.push(fault),
   })
   await mqtt.start()
   const json = (topic: string) => JSON.parse(kept.get(topic)?.text ?? 'null')
-  return { alarms, alerts, cameras, changes, clock, events, faults, json, kept, lives, mqtt, saved, sightings, told }
+  const more = { goingOn, json, kept, lives, mqtt, saved, sightings, told }
+  return { alarms, alerts, cameras, changes, clock, events, faults, ...more }
 }
+
+t.test('3A.mqtt other settings forget nothing of what goes on', async (t) => {
+  const { clock, events, goingOn, json, mqtt } = await stage()
+  const event = { id: 'a-1-1', cameraId: 'a', label: 'person' }
+  goingOn.push(event)
+  await mqtt.change({ discoveryPrefix: '' })
+  t.match(json('p/cameras/a/state'), { motion: true, occupancy: true, labels: ['person'] })
+  events.say(event, 'end')
+  clock.advance(100)
+  t.match(json('p/cameras/a/state'), { motion: false, occupancy: false })
+})
 
 t.test(
   '3A.mqtt cameras are kept at the broker, told again when they change, and go when they are removed',

@@ -123,6 +123,22 @@ t.test('3A.plans.image pins are scaled along with a new image, and calibrations 
   await t.rejects(plans.replaceImage('p9', png(1, 1)), { code: 'unknown_plan' })
 })
 
+t.test('3A.plans.image a camera at the edge stays on the plan, whatever size that gets', async (t) => {
+  const { plans } = stage()
+  for (const [from, to] of [
+    [15, 8000],
+    [29, 8000],
+    [53, 8000],
+    [49, 1],
+  ] as const) {
+    const { id } = await plans.add('Ground', png(from, 1))
+    await plans.place('door', at(id, { x: from, y: 1 }))
+    await plans.replaceImage(id, png(to, 1))
+    t.match(plans.placementOf('door'), { x: to, y: 1 }, `${from} to ${to}`)
+    await plans.remove(id)
+  }
+})
+
 t.test('3A.plans.place a camera beside the plan is refused, and null takes it off', async (t) => {
   const { plans, told } = stage()
   const { id } = await plans.add('Ground', png(40, 20))

@@ -140,6 +140,29 @@ for (const [why, [end, state]] of Object.entries(ENDS))
     t.equal(it.status().state, 'following', 'somebody else is followed, once the pause is over')
   })
 
+t.test('A.follow a stop ends it although the camera does not answer, and keeps it from going back', async (t) => {
+  const it = await stage()
+  Object.assign(it.walk, { panPerS: 2 })
+  await it.clock.run(2500)
+  t.equal(it.status().state, 'following')
+  it.camera.traits.refuses = new Set(['GetStatus'])
+  await t.rejects(it.follows.stop(CAMERA), { code: 'onvif_unsupported' })
+  t.match(it.status(), { state: 'paused', lastEnded: { why: 'stopped' } })
+  it.camera.traits.refuses = new Set()
+  await it.clock.run(21_000)
+  Object.assign(it.walk, { panPerS: 0 })
+  Object.assign(it.person, it.camera.pose())
+  await it.clock.run(3000)
+  t.equal(it.status().state, 'following')
+  it.person.isThere = false
+  await it.clock.run(4000)
+  t.match(it.status(), { state: 'watching', lastEnded: { why: 'lost' } })
+  await it.follows.stop(CAMERA)
+  t.match(it.status(), { state: 'paused' })
+  await it.clock.run(30_000)
+  t.notOk(it.writes.of(CAMERA, 99).some(({ operation }) => operation === 'ptz_follow_return'))
+})
+
 t.test('A.follow only the groups that are wished are followed, and only by a camera that can', async (t) => {
   const { clock, follows, person, status } = await stage()
   person.group = 'animal'

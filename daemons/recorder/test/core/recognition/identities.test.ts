@@ -13,7 +13,9 @@ function open(most = 10) {
       saved = next
     },
     async onChange(changed) {
-      changes.push(changed.map(({ id, plates }) => `${id} ${plates.join('+')}`).join(', '))
+      changes.push(
+        changed.map(({ id, merged, plates }) => `${id} ${plates.join('+')}${merged ? ` of ${merged}` : ''}`).join(', '),
+      )
     },
   })
   return { book, changes, saved: () => saved }
@@ -58,7 +60,7 @@ t.test('names are given, changed, merged and forgotten, and what was recorded is
   await book.forget('id2')
   await t.rejects(book.forget('id2'), { code: 'unknown_identity' })
   t.same(saved(), { enabled: true, identities: [] })
-  t.same(changes, ['id1 BXYI', 'id2 VAN1', '', 'id2 VAN1+VAN2', 'id1 , id2 VAN1+VAN2+BXYI', 'id2 '])
+  t.same(changes, ['id1 BXYI', 'id2 VAN1', '', 'id2 VAN1+VAN2', 'id2 VAN1+VAN2+BXYI of id1', 'id2 '])
 })
 
 t.test('the book takes no more memory than the plan says', async (t) => {

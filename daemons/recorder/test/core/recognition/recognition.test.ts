@@ -4,7 +4,7 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import type { PlateReading } from '../../../core/recognition/plates.ts'
-import { cutOut, type Recognised, type ThingPicture } from '../../../core/recognition/recognised.ts'
+import { cutOut, type Recognised, type Recogniser, type ThingPicture } from '../../../core/recognition/recognised.ts'
 import { createRecognition } from '../../../core/recognition/recognition.ts'
 import type { Box } from '../../../core/sight/boxes.ts'
 import type { SightEvent } from '../../../core/sight/events.ts'
@@ -28,7 +28,16 @@ function stage(texts: readonly (string | [string, number] | null)[], waiting = 6
   const told: string[] = []
   const kept: [string, Recognised][] = []
   const asked: number[] = []
-  const state = { isOn: true, hasFootage: true, known: 'AB123' }
+  const state = { isOn: true, hasFootage: true, hasLooker: true, known: 'AB123', onPicture: () => {} }
+  const looker: Recogniser = {
+    recognises: () => ['plate'],
+    async recognise() {
+      const next = texts[asked.length - 1] ?? null
+      if (next === null) return { plates: [] }
+      const [text, confidence] = typeof next === 'string' ? [next, 0.9] : next
+      return { plates: [{ text, confidence, box: HALF } satisfies PlateReading] }
+    },
+  }
   const recognition = createRecognition({
     ...{ clock, limits: { looks: 4, waiting, lookMs: 500 } },
     book: {
@@ -37,18 +46,11 @@ function stage(texts: readonly (string | [string, number] | null)[], waiting = 6
         text === state.known ? { identityId: 'id1', state: 'known' } : { identityId: null, state: 'unknown' },
     },
     store: { recognise: async (id, recognised) => void kept.push([id, recognised]) },
-    recogniser: () => ({
-      recognises: () => ['plate'],
-      async recognise() {
-        const next = texts[asked.length - 1] ?? null
-        if (next === null) return { plates: [] }
-        const [text, confidence] = typeof next === 'string' ? [next, 0.9] : next
-        return { plates: [{ text, confidence, box: HALF } satisfies PlateReading] }
-      },
-    }),
+    recogniser: () => (state.hasLooker ? looker : undefined),
     async pictureAt(_, at) {
       if (!state.hasFootage) throw new Fault('no_footage', 'not yet')
       asked.push(at)
+      state.onPicture()
       return PICTURE
     },
     onRecognised: (event, { plate }) => told.push(`${event.id.split('-').at(-1)} ${plate?.text} ${plate?.state}`),
@@ -119,6 +121,20 @@ t.test('footage that is not there yet is waited for, and not for ever', async (t
   recognition.happened(eventOf(clock, 2), 'begin')
   await pass(30_000)
   t.same(recognition.counts(), { looked: 1, failed: 1, leftOut: 0 })
+})
+
+t.test('where the detector that reads plates goes, what it has not looked at is not told as looked at', async (t) => {
+  const { clock, kept, pass, recognition, state, told } = stage(['AB123', 'AB123', 'AB123'])
+  recognition.happened(eventOf(clock, 1), 'begin')
+  state.onPicture = () => {
+    state.hasLooker = false
+  }
+  await pass(10_000)
+  t.same([told, kept, recognition.counts()], [[], [], { looked: 0, failed: 0, leftOut: 0 }])
+  state.onPicture = () => {}
+  state.hasLooker = true
+  await pass(3000)
+  t.same(told, ['1 AB123 known'], 'and it is, once there is one again')
 })
 
 t.test('persons, what moves, and everything while it is off are not looked at; so many wait at most', async (t) => {

@@ -267,7 +267,7 @@ t.test(
 )
 
 t.test('3A.Limits ten actions run in order, each with a result of its own', async (t) => {
-  const { book, done, kept, pass, posted, rules, settle } = stage()
+  const { alerts, book, done, kept, pass, posted, rules, settle } = stage()
   const other = await book.add(wish({ type: 'detection' }, [notify], { armed: false }))
   const goesBack = { returnPreset: 'home', returnAfterSeconds: 60 }
   const out = { type: 'output', cameraId: 'yard', outputId: 'r1', seconds: 10 } as const
@@ -304,6 +304,7 @@ t.test('3A.Limits ten actions run in order, each with a result of its own', asyn
     ],
   )
   t.equal(book.require(other.id).armed, true)
+  t.equal(alerts[0]?.results[0]?.sentence, 'Armed: 1 rule.', 'who is told may not see what that is about')
   await pass(60_000)
   t.equal(done.at(-1), 'door to home as ptz_return of Night')
 })
@@ -374,17 +375,32 @@ t.test('a target that hangs delays no other, and what waits for it is bounded', 
 })
 
 t.test('one action that fails is told with its reason, and the others run', async (t) => {
-  const { alerts, book, rules, settle, trouble } = stage()
+  const { alerts, book, done, rules, settle, trouble } = stage()
   const aim: Action = { type: 'ptz_aim', cameraId: 'yard', zoom: null, returnPreset: null, returnAfterSeconds: 60 }
-  const { id } = await book.add(wish({ type: 'button' }, [aim, notify]))
-  rules.press(id, 'ann')
+  const { id } = await book.add(wish({ type: 'fault', codes: [] }, [aim, notify]))
+  const happened = { type: 'fault', at: 5, camera: null, sentence: 'A disk is away.', by: null, facts: {} } as const
+  rules.happened(happened, () => true)
   await settle()
   t.match(alerts[0], {
-    ...{ by: 'ann', sentence: 'ann pressed the button.' },
-    results: [{ state: 'failed', sentence: /no place in a picture/ }, { state: 'done' }],
+    ...{ by: null, sentence: 'A disk is away.' },
+    results: [{ state: 'failed', sentence: /no place to look at/ }, { state: 'done' }],
+  })
+  rules.happened({ ...happened, camera: 'door' }, () => true)
+  await settle()
+  t.same(
+    done,
+    ['yard at 0 0 1 1 zoom null'],
+    'what is at a camera is looked at, also where it has no place in the picture',
+  )
+  await t.rejects(book.add(wish({ type: 'button' }, [aim])), {
+    code: 'bad_rule',
+    message: /Action 1 .*no place to look/,
   })
   trouble.aim = 'YARD is not calibrated.'
   await t.rejects(book.add(wish({ type: 'button' }, [aim])), { code: 'bad_rule', message: /Action 1 .*not calibrated/ })
+  await t.rejects(book.change(id, { armed: false, name: 'Day' }), { code: 'bad_rule' })
+  t.match(await book.change(id, { armed: false }), { armed: false }, 'what cannot be done any more can be disarmed')
+  await t.rejects(book.change(id, { armed: true }), { code: 'bad_rule' })
 })
 
 t.test('3A.action-rule a webhook keeps the secret of the n-th one unless another is said', async (t) => {

@@ -50,8 +50,12 @@ t.test('an event begins and ends with its track, and the track is written in pie
     ['person', 'end'],
   ])
   t.equal(book.present(`${CAMERA}-1000-1`), undefined)
+  t.match(book.unwritten(CAMERA), [{ id: `${CAMERA}-1000-1`, endedAt: 8000 }])
   clock.advance(1000)
+  t.equal(book.unwritten(CAMERA).length, 1, 'until it is on the disk')
+  t.same(book.unwritten('0000ffff'), [])
   await new Promise(setImmediate)
+  t.same(book.unwritten(CAMERA), [])
   const [{ events, pieces } = { events: [], pieces: [] }] = written
   t.match(events, [{ id: `${CAMERA}-1000-1`, beganAt: 1000, endedAt: 8000, group: 'person', source: 'motion' }])
   t.same(

@@ -29,6 +29,8 @@ t.test('A.investigation words are labels, names of cameras and times; others are
   t.match(readSearch('tonight evening', facts), { since: at('2031-03-10T17:00'), ignored: ['tonight'] })
   t.match(readSearch('last 2 hours vehicle', facts), { since: now - 7_200_000, until: now, labels: ['vehicle'] })
   t.match(readSearch('2031-02-01', facts), { since: at('2031-02-01T00:00') })
+  for (const day of ['2031-02-31', '9999-12-31', '0000-01-01'])
+    t.match(readSearch(day, facts), { ignored: [day], since: null, until: null }, day)
   t.match(readSearch('2031-99-99 constructor __proto__', facts).ignored, ['2031-99-99', 'constructor', 'proto'])
 })
 

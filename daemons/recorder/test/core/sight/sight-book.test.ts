@@ -50,4 +50,17 @@ t.test('an external detector that is not there is refused', async (t) => {
   const { book } = stage(NOTHING_CHOSEN, true, false)
   await t.rejects(book.change({ kind: 'external' }, []), { code: 'no_detector' })
   await book.change({ kind: 'motion' }, [])
+  t.equal(book.lacking(), undefined)
 })
+
+t.test(
+  'an external detector that was removed since is said to lack, and what else was chosen is changed',
+  async (t) => {
+    const { book } = stage({ ...NOTHING_CHOSEN, kind: 'external' }, true, false)
+    t.match(book.lacking(), { code: 'no_detector', message: /install plantroom-detector/ })
+    await book.change({ fps: 4 }, [])
+    t.match(book.choice(), { kind: 'external', fps: 4 })
+    await book.change({ kind: 'off' }, [])
+    t.equal(book.lacking(), undefined)
+  },
+)

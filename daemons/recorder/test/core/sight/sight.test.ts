@@ -152,6 +152,10 @@ t.test(
 t.test('a detector names what moves, and what it does not know is other', async (t) => {
   const { events, show, sight } = stage()
   const { asked, detector } = playedDetector()
+  const numbers = new Set<number>()
+  sight.onSighting(({ boxes }) => {
+    for (const { trackId } of boxes) numbers.add(trackId)
+  })
   sight.begin(detector)
   sight.lookAt([{ camera: 'a', fps: 2 }])
   for (let picture = 0; picture < 6; picture++) await show('a')
@@ -172,6 +176,33 @@ t.test('a detector names what moves, and what it does not know is other', async 
   for (let picture = 0; picture < 6; picture++) await show('a')
   await pass(undefined)
   t.same(events.at(-1), ['a other', 'begin'])
+  t.equal(numbers.size, 2, 'the numbers of tracks do not begin anew: the two would be one thing')
+})
+
+t.test('what is there ends where the detector answers no more, although the camera shows pictures', async (t) => {
+  const { events, show, sight } = stage()
+  const { asked, detector } = playedDetector()
+  sight.begin(detector)
+  sight.lookAt([{ camera: 'a', fps: 2 }])
+  for (let picture = 0; picture < 6; picture++) await show('a')
+  const settle = async () => {
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate)
+  }
+  for (let x = 10; x < 130; x += 20) {
+    await show('a', x)
+    asked.at(-1)?.answer.resolve({
+      boxes: [{ label: 'person', score: 0.9, box: [x / width, 0.3, x / width + 0.1, 0.7] }],
+      tookMs: 1,
+    })
+    await settle()
+  }
+  t.same(events, [['a person', 'begin']])
+  for (let picture = 0; picture < 70; picture++) {
+    await show('a', 10 + 20 * (picture % 6))
+    asked.at(-1)?.answer.reject(new Error('it fails'))
+    await settle()
+  }
+  t.same(events.at(-1), ['a person', 'end'])
 })
 
 t.test('pictures that wait take what the memory plan says, whatever the detector does', async (t) => {

@@ -92,6 +92,18 @@ t.test(
   },
 )
 
+t.test('3A.update.upload a file that cannot be removed does not keep the next one out', async (t) => {
+  let isStuck = true
+  const { take } = staged({
+    async clear() {
+      if (isStuck) throw new Error('EIO')
+    },
+  })
+  await t.rejects(take(fileOf()), { message: 'EIO' })
+  isStuck = false
+  t.match(await take(fileOf()), { version: '1.1.0' })
+})
+
 t.test(
   '3A.update.upload what is no release file, cut, changed or too large is rejected, and root is not asked',
   async (t) => {

@@ -1,0 +1,55 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { eventRoutes } from '../../api/event-routes.ts'
+import type { SightEvent } from '../../core/sight/events.ts'
+
+t.test('A.investigation what fits two words of a search is answered once', async (t) => {
+  const event = (number: number, label: string): SightEvent => ({
+    ...{ id: `yard-${number}-1`, cameraId: 'yard', label, group: 'vehicle', score: 1, beganAt: number, lastAt: number },
+    ...{ endedAt: number, bestAt: number, box: null, source: 'external' },
+  })
+  const all = [event(3, 'car'), event(2, 'bus'), event(1, 'car')]
+  const routes = eventRoutes({
+    ...{ clock: fakeClock(), timeZone: () => 'UTC', recognition: { book: { isOn: () => false } } },
+    callers: { accountOf: () => ({ id: 'ann' }) },
+    cameras: { seenBy: () => [{ record: { id: 'yard', name: 'Yard' } }] },
+    events: { goingOn: () => [], present: () => undefined, unwritten: () => [] },
+    store: {
+      find: async ({ label }: { label: string }) => all.filter((one) => label === 'vehicle' || one.label === label),
+    },
+  } as never)
+  const search = routes.find(({ path }) => path === '/api/investigation/search')
+  const found = await search?.handle({ query: { q: 'cars and vehicles', mode: 'basic', limit: 2 } } as never)
+  t.match(found, { labels: ['car', 'vehicle'], events: [{ id: 'yard-3-1' }, { id: 'yard-2-1' }] })
+})
+
+t.test('A.events what goes on is in a span that began after it was written, and told as it is now', async (t) => {
+  const open: SightEvent = {
+    ...{ id: 'yard-5-1', cameraId: 'yard', label: 'motion', group: 'other', score: 1, beganAt: 5, lastAt: 5 },
+    ...{ endedAt: null, bestAt: 5, box: null, source: 'camera' },
+  }
+  let isOver = false
+  const routes = eventRoutes({
+    ...{ clock: fakeClock(1000), recognition: { book: { isOn: () => false } } },
+    callers: { accountOf: () => ({ id: 'ann' }) },
+    cameras: { seenBy: () => [{ record: { id: 'yard', name: 'Yard' } }] },
+    events: {
+      goingOn: (camera: string) => (camera === 'yard' ? [open] : []),
+      present: (id: string) => (id === open.id ? { ...open, lastAt: 990 } : undefined),
+      unwritten: () => (isOver ? [{ ...open, id: 'yard-6-1', beganAt: 6, lastAt: 7, endedAt: 7 }] : []),
+    },
+    store: { find: async () => [], one: async () => open },
+  } as never)
+  const list = routes.find(({ path }) => path === '/api/events')
+  const find = async (query: object): Promise<number[]> => {
+    const answer = (await list?.handle({ query } as never)) as { events: { last_seen_at: number }[] } | undefined
+    return answer?.events.map((one) => one.last_seen_at) ?? []
+  }
+  for (const query of [{}, { since: 900 }, { label: 'motion' }, { label: 'other', since: 1000 }, { until: 5 }])
+    t.same(await find(query), [990], JSON.stringify(query))
+  for (const query of [{ since: 1001 }, { label: 'person' }, { until: 4 }])
+    t.same(await find(query), [], JSON.stringify(query))
+  isOver = true
+  t.same(await find({ since: 7 }), [7, 990], 'and one that is over and not written yet')
+  t.same(await find({ since: 8 }), [990])
+})
