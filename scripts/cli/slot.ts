@@ -13,7 +13,7 @@ import { replaceFile } from '#kit/store/store.ts'
 import { type Command, parseCommand, requireWords, runForm, type World } from './command.ts'
 import { daemonNames } from './daemons.ts'
 import { BOOT_STATE, belowBase, changedSettings, changesText } from './image-settings.ts'
-import type { Said } from './paint.ts'
+import type { Said, Toned } from './paint.ts'
 import {
   type BootState,
   isStartable,
@@ -47,7 +47,7 @@ export const slot: Command = {
   summary: 'the two systems of a board that was flashed with an image, and which starts next',
   help: `plantroom ${Object.values(forms).join('\n          ')}
 
-show says which slot runs, its version and the other's, whether each is good, which starts next, what became of the last
+show says which slot runs, its version and the other's, whether each is good or on trial, which starts next, what became of the last
 update, and which files of /etc differ from those of the image. It is what runs without a word too.
 switch has the other slot start next, on trial: if it is not good, the next start after that is this one again.
 confirm is what plantroom-slot.service runs after each start: it waits until every daemon that is switched on is active and
@@ -78,7 +78,9 @@ async function show(argv: readonly string[], world: World): Promise<number> {
   const tellOf = (name: SlotName) => ({
     slot: name,
     version: name === running ? runningVersion(world) : (versions[name] ?? null),
-    is_good: isStartable(state, name) || (name === running && state.slots[name].isWhole),
+    is_good: isStartable(state, name),
+    // It has spent its last start, and has yet to show that it is good.
+    is_on_trial: name === running && state.slots[name].isWhole && state.slots[name].startsLeft === 0,
     starts_left: state.slots[name].startsLeft,
   })
   const told = { running: tellOf(running), other: tellOf(otherSlot(running)), next: nextSlot(state, running) }
@@ -92,6 +94,7 @@ interface SlotFacts {
   slot: SlotName
   version: string | null
   is_good: boolean
+  is_on_trial: boolean
   starts_left: number
 }
 
@@ -100,10 +103,14 @@ function textOf(
   outcome: UpdateOutcome | null,
   changes: readonly string[] | null,
 ): Said {
-  const lineOf = ({ slot: name, version, is_good: isGood }: SlotFacts, what: string) => [
-    `slot ${name}  ${what.padEnd(7)}  ${(version ?? 'no version known').padEnd(16)}  `,
-    isGood ? ({ tone: 'good', text: 'good' } as const) : ({ tone: 'bad', text: 'not good' } as const),
-    name === next ? ', starts next\n' : '\n',
+  const wordOf = ({ is_good: isGood, is_on_trial: isOnTrial }: SlotFacts): Toned => {
+    if (isOnTrial) return { tone: 'warning', text: 'on trial' }
+    return isGood ? { tone: 'good', text: 'good' } : { tone: 'bad', text: 'not good' }
+  }
+  const lineOf = (facts: SlotFacts, what: string) => [
+    `slot ${facts.slot}  ${what.padEnd(7)}  ${(facts.version ?? 'no version known').padEnd(16)}  `,
+    wordOf(facts),
+    facts.slot === next ? ', starts next\n' : '\n',
   ]
   const last =
     outcome?.result === 'fell_back'
@@ -160,9 +167,11 @@ async function confirm(argv: readonly string[], world: World): Promise<number> {
     { goodMs, withinMs, lookMs: LOOK_MS },
   )
   const version = runningVersion(world)
-  // Not at each start: a card is worn by what is written.
+  // Not at each start: a card is worn by what is written. On a full disk the next start does it.
   if (isGood && goodVersionOf(world, running) !== version)
-    await replaceFile(belowBase(world, `${GOOD_VERSION}${running}`), `${version}\n`)
+    await replaceFile(belowBase(world, `${GOOD_VERSION}${running}`), `${version}\n`).catch((cause) =>
+      world.err(`the version of slot ${running} is not kept: ${(cause as Error).message}\n`),
+    )
   return exitCodes.fine
 }
 
