@@ -12,8 +12,8 @@ import { readNamed } from '#kit/run/named-file.ts'
 import { replaceFile } from '#kit/store/store.ts'
 import { type Command, parseCommand, requireWords, runForm, type World } from './command.ts'
 import { daemonNames } from './daemons.ts'
-import { BOOT_STATE, belowBase, changedSettings, changesText } from './image-settings.ts'
-import type { Said, Toned } from './paint.ts'
+import { BOOT_STATE, belowBase, changedSettings, changesText, memoryWarning } from './image-settings.ts'
+import type { Toned } from './paint.ts'
 import {
   type BootState,
   isStartable,
@@ -85,7 +85,9 @@ async function show(argv: readonly string[], world: World): Promise<number> {
   })
   const told = { running: tellOf(running), other: tellOf(otherSlot(running)), next: nextSlot(state, running) }
   world.out(
-    values.json ? `${JSON.stringify({ ...told, last: outcome, changes }, null, 2)}\n` : textOf(told, outcome, changes),
+    values.json
+      ? `${JSON.stringify({ ...told, last: outcome, changes }, null, 2)}\n`
+      : [...textOf(told, outcome), ...memoryWarning(world), changesText(changes)],
   )
   return exitCodes.fine
 }
@@ -101,8 +103,7 @@ interface SlotFacts {
 function textOf(
   { running, other, next }: { running: SlotFacts; other: SlotFacts; next: SlotName },
   outcome: UpdateOutcome | null,
-  changes: readonly string[] | null,
-): Said {
+): (string | Toned)[] {
   const wordOf = ({ is_good: isGood, is_on_trial: isOnTrial }: SlotFacts): Toned => {
     if (isOnTrial) return { tone: 'warning', text: 'on trial' }
     return isGood ? { tone: 'good', text: 'good' } : { tone: 'bad', text: 'not good' }
@@ -122,7 +123,7 @@ function textOf(
           '\n',
         ]
       : []
-  return [...lineOf(running, 'runs'), ...lineOf(other, ''), ...last, changesText(changes)]
+  return [...lineOf(running, 'runs'), ...lineOf(other, ''), ...last]
 }
 
 async function switchSlot(argv: readonly string[], world: World): Promise<number> {
