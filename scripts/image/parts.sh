@@ -115,6 +115,8 @@ settle_tree() {
     sys-kernel-tracing.mount dev-hugepages.mount systemd-pcrmachine.service systemd-pcrphase.service \
     systemd-pcrphase-sysinit.service systemd-tpm2-setup.service systemd-tpm2-setup-early.service
   chroot "$tree" systemctl --quiet set-default multi-user.target
+  # A board looks for missing users at each start: none of its own image is to be missing, or all boards had a passwd of their own.
+  chroot "$tree" systemd-sysusers
   # What the packages made that has to differ from board to board.
   rm -f "$tree"/etc/ssh/ssh_host_*
   : >"$tree/etc/machine-id"

@@ -201,6 +201,8 @@ t.test('users that a later image brings are made, whoever has added others', asy
   const dropped = read('tree/usr/lib/systemd/system/systemd-sysusers.service.d/image.conf')
   // Of conditions an empty one takes all away. @source systemd.unit(5)
   t.match(dropped, /^\[Unit\]\nConditionNeedsUpdate=$/m)
+  const parts = readFileSync(join(recipes, '../scripts/image/parts.sh'), 'utf8')
+  t.match(parts, /^ {2}chroot "\$tree" systemd-sysusers$/m, 'and none of its own image is missing at the first start')
 })
 
 const hasTmpfiles = spawnSync('systemd-tmpfiles', ['--version']).status === 0
