@@ -6,7 +6,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { parse } from 'smol-toml'
 import { type Test, t } from 'tap'
+import { otaKeys } from '../../daemons/board/core/machine/firmware.ts'
 
 const recipes = join(import.meta.dirname, '../../firmware-images')
 const bootState = join(recipes, 'tree/usr/lib/plantroom-image/boot-state')
@@ -144,6 +146,12 @@ t.test('partitions, GRUB and RAUC name the same slots', async (t) => {
   t.match(manifest, /^\[image\.rootfs\]\nfilename=rootfs\.img$/m)
   for (const text of [rauc, manifest, read('tree/etc/plantroom/board.toml')])
     t.match(text, /compatible ?= ?"?@COMPATIBLE@/)
+})
+
+t.test('an image that the installer has no room to unpack is refused before it is sent', async (t) => {
+  const toml = parse(read('tree/etc/plantroom/board.toml')) as { ota: { reserve_bytes?: number } }
+  // Measured: a payload of 190 MB; and what a board keeps free without an installer.
+  t.ok((toml.ota.reserve_bytes ?? 0) >= 190e6 + otaKeys.properties.reserve_bytes.default)
 })
 
 t.test('a Raspberry Pi starts by itself alone, whatever its serial line and its network say', async (t) => {
