@@ -239,6 +239,8 @@ t.test('on a machine with the Debian package it leaves that to apt', async (t) =
   const { run, server, state } = await machine(t, { dpkg: 'echo "plantroom:amd64: $2"' })
   t.match(await run('--yes'), { code: 0, out: /belongs to the Debian package plantroom, and apt updates it/ })
   t.same(JSON.parse((await run('--check', '--json')).out), { outcome: 'debian', package: 'plantroom' })
+  const refused = await run('--file', '/none/of.release')
+  t.match(refused, { code: 'update_not_ours', err: /belongs to the Debian package/ }, 'a file is not taken in silence')
   t.same(server.checks, [], 'nothing is asked')
   t.notOk(existsSync(state))
 })
