@@ -3,6 +3,7 @@
  * is near enough to bash to run in it: the words that differ are functions here.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
@@ -146,6 +147,29 @@ t.test('partitions, GRUB and RAUC name the same slots', async (t) => {
   t.match(manifest, /^\[image\.rootfs\]\nfilename=rootfs\.img$/m)
   for (const text of [rauc, manifest, read('tree/etc/plantroom/board.toml')])
     t.match(text, /compatible ?= ?"?@COMPATIBLE@/)
+})
+
+const hasRauc = ['rauc', 'faketime', 'openssl'].every((tool) => spawnSync(tool, ['--version']).error === undefined)
+
+t.test('a board whose clock is years behind proves a bundle all the same', async (t) => {
+  const conf = read('rauc/system.conf')
+  t.match(conf, /^\[keyring\]\n(?:.+\n)*use-bundle-signing-time=true$/m)
+  if (!hasRauc) return
+  const bed = t.testdir({
+    bundle: { 'rootfs.img': randomBytes(16_384).toString('hex'), 'manifest.raucm': read('rauc/manifest.raucm') },
+  })
+  const run = (command: string, ...words: string[]) =>
+    spawnSync(command, words, {
+      cwd: bed,
+      encoding: 'utf8',
+      env: { ...process.env, PATH: `${process.env.PATH}:/sbin` },
+    })
+  t.equal(run(join(recipes, '../scripts/image/keys.sh'), join(bed, 'keys'), '--development').status, 0)
+  const keys = ['--cert=keys/signer.pem', '--key=keys/signer.key', '--keyring=keys/release-root.pem']
+  t.equal(run('rauc', 'bundle', ...keys, 'bundle', 'one.raucb').status, 0)
+  writeFileSync(join(bed, 'system.conf'), conf.replace(/^path=.*$/m, 'path=keys/release-root.pem'))
+  const seen = run('faketime', '2020-01-01', 'rauc', '--conf=system.conf', 'info', 'one.raucb')
+  t.equal(seen.status, 0, seen.stderr)
 })
 
 t.test('an image that the installer has no room to unpack is refused before it is sent', async (t) => {
