@@ -41,6 +41,8 @@ const ANSWER_MS = 20_000
 const LOOK_MS = 5000
 /** Units that a board cannot be reached without, beside its daemons. */
 const NEEDED_UNITS = ['ssh.service', 'systemd-networkd.service']
+/** But those that look for updates: they fail where the update server is out of reach, which says nothing of this system. */
+const OWN_UNITS = /^plantroom-(?!update-)/
 /** Shows, switches, and judges the running one. */
 export const slot: Command = {
   name: 'slot',
@@ -258,7 +260,7 @@ async function faultsOf(world: World): Promise<string[]> {
 async function failedUnits(world: World): Promise<string[]> {
   const list = await callProgram(world, 'systemctl', ['list-units', '--state=failed', '--plain', '--no-legend'])
   const names = list.split('\n').map((line) => line.trim().split(/\s+/)[0] ?? '')
-  return names.filter((name) => name.startsWith('plantroom-') || NEEDED_UNITS.includes(name))
+  return names.filter((name) => OWN_UNITS.test(name) || NEEDED_UNITS.includes(name))
 }
 
 /** Asked first, and at once: loading the settings of a daemon takes seconds on a small board, a program half of one. */
