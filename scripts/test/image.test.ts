@@ -282,6 +282,8 @@ t.test('a card is read by UEFI and by a Raspberry Pi', { skip: missing[0] && `${
     ['boot', 'rootA', 'rootB', 'data'],
   )
 
+  const data = step(`dumpe2fs -h "disk?offset=$((${table().partitions[3].start} * 512))"`)
+  t.match(data, /^Inode count: +8192\n[\s\S]*^Block size: +4096$/m, 'data has the blocks of what it will be')
   const first = table().partitions[0]
   const records = () =>
     step('head -c 512 disk | od --address-radix=n --format=x1 --output-duplicates -j 446 | tr -d " \\n"')
