@@ -1,6 +1,7 @@
 /** `plantroom banner`: what whoever signs in by ssh or at the console should know first. */
 import { exitCodes } from '#kit/run/arguments.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
+import { memoryWarning } from './image-settings.ts'
 import { networkFacts } from './network.ts'
 import { type DaemonStatus, daemonStatuses } from './status.ts'
 
@@ -19,7 +20,7 @@ Exit codes: 0 in any case, 2 wrong usage.
     requireWords(positionals, 0, 0, 'banner')
     const asked = daemonStatuses(world)
     const [all, pages] = await Promise.all([asked, pagesByDaemon(world, asked)])
-    world.out(bannerText(all, pages))
+    world.out([...memoryWarning(world), bannerText(all, pages)])
     return exitCodes.fine
   },
 }

@@ -1,8 +1,10 @@
 /** What of /etc an installer has changed over the image that a board was flashed with. */
+import { existsSync } from 'node:fs'
 import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { baseFolder } from '#kit/run/arguments.ts'
 import type { World } from './command.ts'
+import type { Toned } from './paint.ts'
 
 /** The program of an image that reads and writes which slot starts next; a machine without it has no slots. */
 export const BOOT_STATE = '/usr/lib/plantroom-image/boot-state'
@@ -28,6 +30,17 @@ export async function changedSettings(world: World): Promise<string[] | null> {
   }
   await collect(belowBase(world, CHANGES), '', found)
   return found
+}
+
+/** Left by the initrd where data could not be mounted (firmware-images/init). */
+const IN_MEMORY = '/data/.in-memory'
+
+/** What whoever sets something has to know first; nothing where settings are kept. */
+export function memoryWarning(world: World): readonly (string | Toned)[] {
+  if (!existsSync(belowBase(world, IN_MEMORY))) return []
+  const text =
+    'The data partition cannot be mounted: this runs with the settings of the image, and forgets at the next start what is set now.'
+  return [{ tone: 'bad', text }, ' dmesg says why.\n']
 }
 
 /** For people; nothing on a machine without an image. */

@@ -74,9 +74,11 @@ async function placeOf(world: World, daemon: string, { address, config }: { addr
   if (address === undefined && /^(127\.|::1$|localhost$)/.test(host))
     throw new Fault('no_address', `${daemon} listens at ${listen}, where only this machine reaches it: set http.listen`)
   const reached = address ?? (host === '0.0.0.0' || host === '::' ? ownAddress() : host)
-  if (reached.length > MOST_CHARS || !(isIP(reached) || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(reached)))
+  const url = URL.parse(urlOfListen({ host: reached, port }, tls ? 'https' : 'http'))
+  const isName = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(reached) && url?.hostname === reached.toLowerCase()
+  // Browsers read 10.0.7 as 10.0.0.7, and so would whoever scans the label.
+  if (url === null || reached.length > MOST_CHARS || !(isIP(reached) || isName))
     throw new Fault('bad_usage', `--address takes a name or an IP address, not ${JSON.stringify(reached)}`)
-  const url = new URL(urlOfListen({ host: reached, port }, tls ? 'https' : 'http'))
   return { title, url: url.href.replace(/\/$/, '') }
 }
 

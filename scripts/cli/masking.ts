@@ -11,7 +11,7 @@ const MASK = '***'
 /** Words that are no secret in the data of a house, but are in a log. */
 const OF_LOGS: ReadonlySet<string> = new Set([
   ...['session', 'sessionid', 'sid', 'ticket', 'tickets', 'auth', 'sig', 'signature', 'signatures', 'otp', 'totp'],
-  ...['passwort', 'kennwort', 'community'],
+  ...['passwort', 'kennwort', 'community', 'pw', 'pws', 'cred', 'creds'],
 ])
 
 /** Whether what stands behind this name in a log is secret. */

@@ -136,9 +136,20 @@ async function everything(world: World, at: Date, since: string): Promise<Map<st
   for (const name of [...names, ...UPDATERS]) {
     const unit = ['show', `plantroom-${name}.service`, `--property=${UNIT_FACTS}`]
     texts.set(`units/${name}.txt`, await said(world, 'systemctl', unit))
-    texts.set(`logs/${name}.txt`, await said(world, 'journalctl', [...journalWords([name]), ...bounds]))
+    const log = await said(world, 'journalctl', [...journalWords([name]), ...bounds])
+    refuseTime(log, since)
+    texts.set(`logs/${name}.txt`, log)
   }
   return texts
+}
+
+/** Without it a report would leave the house that has no logs, and nobody would know. @throws Fault `bad_usage` */
+function refuseTime(log: string, since: string): void {
+  if (/^Failed to parse timestamp: .*\njournalctl failed: code 1\n$/.test(log))
+    throw new Fault(
+      'bad_usage',
+      `journalctl takes no ${JSON.stringify(since)} for a time: --since "10 min ago", or "2026-11-27 08:00"`,
+    )
 }
 
 async function aboutText(at: Date): Promise<string> {

@@ -3,7 +3,7 @@
  * Rules alone; `plantroom slot confirm` gives them the machine.
  */
 import type { Clock } from '#kit/clock.ts'
-import { durationText } from '#kit/pure/text.ts'
+import { durationText, plainText } from '#kit/pure/text.ts'
 import type { UpdateOutcome } from '#kit/release/running-image.ts'
 
 /** One of the two systems on a card. */
@@ -95,13 +95,14 @@ export async function runTrial(world: TrialWorld, times: TrialTimes): Promise<bo
   const other = otherSlot(running)
   await tellFallBack(world, before)
   const mayGo = before.slots[running].startsLeft === 0 && isStartable(before, other)
-  if (mayGo) await world.keep({ result: 'on_trial', version, runs: version, why: null, at: clock.epochMs() })
+  if (mayGo) await keep(world, { result: 'on_trial', version, runs: version, why: null, at: clock.epochMs() })
 
   const beganMs = clock.monotonicMs()
   let goodSinceMs: number | undefined
   let said = ''
   for (;;) {
-    const faults = await world.faults()
+    // What cannot be looked at is not well: a system whose own programs fail is not to stay for that.
+    const faults = await world.faults().catch((cause) => [`its daemons cannot be looked at: ${reasonOf(cause)}`])
     const nowMs = clock.monotonicMs()
     if (faults.length === 0) goodSinceMs ??= nowMs
     else goodSinceMs = undefined
@@ -113,7 +114,7 @@ export async function runTrial(world: TrialWorld, times: TrialTimes): Promise<bo
     // one that got well late: it has its minute, and fails with the next fault.
     if (mayGo && goodSinceMs === undefined && nowMs - beganMs >= times.withinMs) {
       const why = `it was not well within ${durationText(times.withinMs)}: ${said}`
-      await world.keep({ result: 'on_trial', version, runs: version, why, at: clock.epochMs() })
+      await keep(world, { result: 'on_trial', version, runs: version, why, at: clock.epochMs() })
       world.say(`slot ${running} (${version}) has failed, the board restarts with slot ${other}: ${why}`)
       await world.restart()
       return false
@@ -122,7 +123,7 @@ export async function runTrial(world: TrialWorld, times: TrialTimes): Promise<bo
   }
   await world.confirm()
   world.say(`slot ${running} (${version}) is good`)
-  if (mayGo) await world.keep({ result: 'good', version, runs: version, why: null, at: clock.epochMs() })
+  if (mayGo) await keep(world, { result: 'good', version, runs: version, why: null, at: clock.epochMs() })
   return true
 }
 
@@ -136,5 +137,14 @@ async function tellFallBack(world: TrialWorld, state: BootState): Promise<void> 
   const last = await world.outcome()
   const why = (last?.result === 'on_trial' ? last.why : null) ?? 'it did not start, or not as far as its health check'
   world.say(`slot ${other} (${tried ?? 'version not known'}) was tried and has failed: ${why}`)
-  await world.keep({ result: 'fell_back', version: tried, runs: version, why, at: clock.epochMs() })
+  await keep(world, { result: 'fell_back', version: tried, runs: version, why, at: clock.epochMs() })
+}
+
+/** Which system runs does not depend on it: a full disk decides nothing here. */
+async function keep(world: TrialWorld, outcome: UpdateOutcome): Promise<void> {
+  await world.keep(outcome).catch((cause) => world.say(`what came of the update is not kept: ${reasonOf(cause)}`))
+}
+
+function reasonOf(cause: unknown): string {
+  return plainText((cause as Error).message, 500)
 }

@@ -12,8 +12,8 @@ import { readNamed } from '#kit/run/named-file.ts'
 import { replaceFile } from '#kit/store/store.ts'
 import { type Command, parseCommand, requireWords, runForm, type World } from './command.ts'
 import { daemonNames } from './daemons.ts'
-import { BOOT_STATE, belowBase, changedSettings, changesText } from './image-settings.ts'
-import type { Said } from './paint.ts'
+import { BOOT_STATE, belowBase, changedSettings, changesText, memoryWarning } from './image-settings.ts'
+import type { Toned } from './paint.ts'
 import {
   type BootState,
   isStartable,
@@ -41,13 +41,15 @@ const ANSWER_MS = 20_000
 const LOOK_MS = 5000
 /** Units that a board cannot be reached without, beside its daemons. */
 const NEEDED_UNITS = ['ssh.service', 'systemd-networkd.service']
+/** But those that look for updates: they fail where the update server is out of reach, which says nothing of this system. */
+const OWN_UNITS = /^plantroom-(?!update-)/
 /** Shows, switches, and judges the running one. */
 export const slot: Command = {
   name: 'slot',
   summary: 'the two systems of a board that was flashed with an image, and which starts next',
   help: `plantroom ${Object.values(forms).join('\n          ')}
 
-show says which slot runs, its version and the other's, whether each is good, which starts next, what became of the last
+show says which slot runs, its version and the other's, whether each is good or on trial, which starts next, what became of the last
 update, and which files of /etc differ from those of the image. It is what runs without a word too.
 switch has the other slot start next, on trial: if it is not good, the next start after that is this one again.
 confirm is what plantroom-slot.service runs after each start: it waits until every daemon that is switched on is active and
@@ -78,12 +80,16 @@ async function show(argv: readonly string[], world: World): Promise<number> {
   const tellOf = (name: SlotName) => ({
     slot: name,
     version: name === running ? runningVersion(world) : (versions[name] ?? null),
-    is_good: isStartable(state, name) || (name === running && state.slots[name].isWhole),
+    is_good: isStartable(state, name),
+    // It has spent its last start, and has yet to show that it is good.
+    is_on_trial: name === running && state.slots[name].isWhole && state.slots[name].startsLeft === 0,
     starts_left: state.slots[name].startsLeft,
   })
   const told = { running: tellOf(running), other: tellOf(otherSlot(running)), next: nextSlot(state, running) }
   world.out(
-    values.json ? `${JSON.stringify({ ...told, last: outcome, changes }, null, 2)}\n` : textOf(told, outcome, changes),
+    values.json
+      ? `${JSON.stringify({ ...told, last: outcome, changes }, null, 2)}\n`
+      : [...textOf(told, outcome), ...memoryWarning(world), changesText(changes)],
   )
   return exitCodes.fine
 }
@@ -92,18 +98,22 @@ interface SlotFacts {
   slot: SlotName
   version: string | null
   is_good: boolean
+  is_on_trial: boolean
   starts_left: number
 }
 
 function textOf(
   { running, other, next }: { running: SlotFacts; other: SlotFacts; next: SlotName },
   outcome: UpdateOutcome | null,
-  changes: readonly string[] | null,
-): Said {
-  const lineOf = ({ slot: name, version, is_good: isGood }: SlotFacts, what: string) => [
-    `slot ${name}  ${what.padEnd(7)}  ${(version ?? 'no version known').padEnd(16)}  `,
-    isGood ? ({ tone: 'good', text: 'good' } as const) : ({ tone: 'bad', text: 'not good' } as const),
-    name === next ? ', starts next\n' : '\n',
+): (string | Toned)[] {
+  const wordOf = ({ is_good: isGood, is_on_trial: isOnTrial }: SlotFacts): Toned => {
+    if (isOnTrial) return { tone: 'warning', text: 'on trial' }
+    return isGood ? { tone: 'good', text: 'good' } : { tone: 'bad', text: 'not good' }
+  }
+  const lineOf = (facts: SlotFacts, what: string) => [
+    `slot ${facts.slot}  ${what.padEnd(7)}  ${(facts.version ?? 'no version known').padEnd(16)}  `,
+    wordOf(facts),
+    facts.slot === next ? ', starts next\n' : '\n',
   ]
   const last =
     outcome?.result === 'fell_back'
@@ -115,7 +125,7 @@ function textOf(
           '\n',
         ]
       : []
-  return [...lineOf(running, 'runs'), ...lineOf(other, ''), ...last, changesText(changes)]
+  return [...lineOf(running, 'runs'), ...lineOf(other, ''), ...last]
 }
 
 async function switchSlot(argv: readonly string[], world: World): Promise<number> {
@@ -160,9 +170,11 @@ async function confirm(argv: readonly string[], world: World): Promise<number> {
     { goodMs, withinMs, lookMs: LOOK_MS },
   )
   const version = runningVersion(world)
-  // Not at each start: a card is worn by what is written.
+  // Not at each start: a card is worn by what is written. On a full disk the next start does it.
   if (isGood && goodVersionOf(world, running) !== version)
-    await replaceFile(belowBase(world, `${GOOD_VERSION}${running}`), `${version}\n`)
+    await replaceFile(belowBase(world, `${GOOD_VERSION}${running}`), `${version}\n`).catch((cause) =>
+      world.err(`the version of slot ${running} is not kept: ${(cause as Error).message}\n`),
+    )
   return exitCodes.fine
 }
 
@@ -248,7 +260,7 @@ async function faultsOf(world: World): Promise<string[]> {
 async function failedUnits(world: World): Promise<string[]> {
   const list = await callProgram(world, 'systemctl', ['list-units', '--state=failed', '--plain', '--no-legend'])
   const names = list.split('\n').map((line) => line.trim().split(/\s+/)[0] ?? '')
-  return names.filter((name) => name.startsWith('plantroom-') || NEEDED_UNITS.includes(name))
+  return names.filter((name) => OWN_UNITS.test(name) || NEEDED_UNITS.includes(name))
 }
 
 /** Asked first, and at once: loading the settings of a daemon takes seconds on a small board, a program half of one. */

@@ -14,7 +14,7 @@ import { isVersion } from '#kit/pure/version.ts'
 import { configFileOf, exitCodes } from '#kit/run/arguments.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { daemonNames, loadDaemon } from './daemons.ts'
-import { changedSettings, changesText } from './image-settings.ts'
+import { changedSettings, changesText, memoryWarning } from './image-settings.ts'
 import type { Toned } from './paint.ts'
 
 const form = 'status [DAEMON] [--config FILE] [--listen HOST:PORT] [--set key=VALUE]... [--json]'
@@ -87,7 +87,11 @@ Exit codes: 0 all answer but those that are off, 2 wrong usage, 3 one does not a
     const names = only === undefined ? daemonNames(world.daemonsFolder) : [only]
     const all = await Promise.all(names.map((name) => statusOf(world, name, values.config, sets)))
     const changes = only === undefined && !values.json ? await changedSettings(world) : null
-    world.out(values.json ? `${JSON.stringify(all, null, 2)}\n` : [...tableOf(all), changesText(changes)])
+    world.out(
+      values.json
+        ? `${JSON.stringify(all, null, 2)}\n`
+        : [...tableOf(all), ...memoryWarning(world), changesText(changes)],
+    )
     const isFine = ({ health }: DaemonStatus) => health === 'answers' || (health === 'off' && only === undefined)
     return all.every(isFine) ? exitCodes.fine : exitCodes.notRunning
   },

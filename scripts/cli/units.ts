@@ -77,11 +77,13 @@ export async function placeUnits(world: World, { base, list, root }: Place): Pro
   const changed: string[] = []
   for (const { name, path } of files) {
     const text = textFor(root, readFileSync(join(from, name), 'utf8'))
-    if (existsSync(path) && readFileSync(path, 'utf8') === text) continue
-    await mkdir(dirname(path), { recursive: true, mode: 0o755 })
-    await replaceFile(path, text)
+    if (!existsSync(path) || readFileSync(path, 'utf8') !== text) {
+      await mkdir(dirname(path), { recursive: true, mode: 0o755 })
+      await replaceFile(path, text)
+      changed.push(name)
+    }
+    // Always: after a cut between the two only root could read it, and polkit, which is not root, no rule.
     await chmod(path, 0o644)
-    changed.push(name)
   }
   const gone = before.filter((name) => !names.includes(name))
   // One of those of the update may be the one that runs this.

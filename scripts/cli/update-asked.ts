@@ -54,6 +54,8 @@ export async function serveAsked(parts: AskedParts): Promise<void> {
     return await new Promise<string>((resolve) => {
       parts
         .perform(word, (begunAt) => resolve(`begun ${begunAt}`))
+        // Of one that has not begun: the update that was cut off before it came first.
+        .then(() => resolve('refused an update that was cut off has been ended first: ask again'))
         .catch((fault) => {
           // The command by hand has the lock.
           if (fault instanceof Fault && fault.code === 'update_running') return resolve('running')

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { closeSync, constants, existsSync, lstatSync, readdirSync, readSync, statSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
@@ -63,7 +63,7 @@ export function updateHooks(
         forms[daemon] = formsOf(stateOf(daemon)).forms
       }
       await replaceFile(join(folder, FORMS), JSON.stringify(forms))
-      await prune(backups, kept)
+      await prune(backups, kept, basename(folder))
       return folder
     },
     hold: (daemons, say) =>
@@ -195,10 +195,14 @@ async function healthOf(world: World, daemon: string, version: string): Promise<
   }
 }
 
-/** Names sort by the version that was left, and so not by age: the time of the folder says it. */
-async function prune(backups: string, kept: number): Promise<void> {
-  const byAge = (await readdir(backups)).sort((one, other) => ageOf(join(backups, other)) - ageOf(join(backups, one)))
-  for (const name of byAge.slice(kept)) await rm(join(backups, name), { recursive: true, force: true })
+/**
+ * Names sort by the version that was left, and so not by age: the time of the folder says it. That which was made now stays,
+ * whatever the clock of a machine that has none of its own says.
+ */
+async function prune(backups: string, kept: number, made: string): Promise<void> {
+  const others = (await readdir(backups)).filter((name) => name !== made)
+  const byAge = others.sort((one, other) => ageOf(join(backups, other)) - ageOf(join(backups, one)))
+  for (const name of byAge.slice(kept - 1)) await rm(join(backups, name), { recursive: true, force: true })
 }
 
 function ageOf(path: string): number {

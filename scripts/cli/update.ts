@@ -59,7 +59,7 @@ Asks the update server (update_url) whether there is a newer Plantroom, and says
 the running daemons are backed up, the update is downloaded, its checksum and signature are proven, it is unpacked beside what runs,
 put in its place, and the daemons are restarted and watched. If one of them is not well, what ran before runs again, and the
 version is not tried again. Macros that run end first, within update.macro_wait_ms. May be interrupted at any time, and run again.
-On a machine whose Plantroom is a Debian package, apt does this, and this command does nothing.
+On a machine whose Plantroom is a Debian package, apt does this, and this command does nothing; --file is refused.
 On a board whose whole system is a firmware image (image.compatible says for which kind of board), the image is downloaded and proven
 so, and handed to the board, which installs it as one that is uploaded. Which image runs after the restart says what came of it.
   --check          look only
@@ -110,6 +110,8 @@ not applied, or is not tried again.
     if (file !== undefined) settings.update.handed_file = resolve(file)
     const place = await placeOf(world.daemonsFolder, world.env)
     if (place.kind === 'debian' && settings.image.compatible === '') {
+      // Whoever names a file takes an end with 0 for its being applied.
+      if (file !== undefined) throw new Fault('update_not_ours', sentenceOfPlace(place))
       say(sentenceOfPlace(place))
       if (json) world.out(`${JSON.stringify({ outcome: 'debian', package: place.name })}\n`)
       return exitCodes.fine

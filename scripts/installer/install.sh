@@ -117,11 +117,17 @@ mkdir -p "$(dirname "$settings")" "$(dirname "$link")"
 # Made in turn: what is above the state is open to the daemons, which have theirs beside it.
 mkdir -p "$(dirname "$state")"
 for folder in "$state" "$state/trust"; do [ -d "$folder" ] || mkdir -m 700 "$folder"; done
+# trust FILE: whole, or not there at all. Half of one is trusted by nobody, and no update would be taken any more.
+trust() {
+  install -m 600 "$1" "$state/trust/root.json.new"
+  sync
+  mv -f "$state/trust/root.json.new" "$state/trust/root.json"
+}
 if [ -n "$trusted" ]; then
-  install -m 600 "$trusted" "$state/trust/root.json"
+  trust "$trusted"
   say "releases are trusted that the keys of $trusted signed"
-elif [ ! -e "$state/trust/root.json" ]; then
-  install -m 600 "$root/releases/$release/root.json" "$state/trust/root.json"
+elif [ ! -s "$state/trust/root.json" ]; then
+  trust "$root/releases/$release/root.json"
   say "releases are trusted that the keys of this one's root signed ($state/trust/root.json)"
 fi
 if [ -n "$url" ]; then

@@ -3,9 +3,11 @@
  * is near enough to bash to run in it: the words that differ are functions here.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { parse } from 'smol-toml'
 import { type Test, t } from 'tap'
 
 const recipes = join(import.meta.dirname, '../../firmware-images')
@@ -146,12 +148,106 @@ t.test('partitions, GRUB and RAUC name the same slots', async (t) => {
     t.match(text, /compatible ?= ?"?@COMPATIBLE@/)
 })
 
+const hasRauc = ['rauc', 'faketime', 'openssl'].every((tool) => spawnSync(tool, ['--version']).error === undefined)
+
+t.test('a board whose clock is years behind proves a bundle all the same', async (t) => {
+  const conf = read('rauc/system.conf')
+  t.match(conf, /^\[keyring\]\n(?:.+\n)*use-bundle-signing-time=true$/m)
+  if (!hasRauc) return
+  const bed = t.testdir({
+    bundle: { 'rootfs.img': randomBytes(16_384).toString('hex'), 'manifest.raucm': read('rauc/manifest.raucm') },
+  })
+  const run = (command: string, ...words: string[]) =>
+    spawnSync(command, words, {
+      cwd: bed,
+      encoding: 'utf8',
+      env: { ...process.env, PATH: `${process.env.PATH}:/sbin` },
+    })
+  t.equal(run(join(recipes, '../scripts/image/keys.sh'), join(bed, 'keys'), '--development').status, 0)
+  const keys = ['--cert=keys/signer.pem', '--key=keys/signer.key', '--keyring=keys/release-root.pem']
+  t.equal(run('rauc', 'bundle', ...keys, 'bundle', 'one.raucb').status, 0)
+  writeFileSync(join(bed, 'system.conf'), conf.replace(/^path=.*$/m, 'path=keys/release-root.pem'))
+  const seen = run('faketime', '2020-01-01', 'rauc', '--conf=system.conf', 'info', 'one.raucb')
+  t.equal(seen.status, 0, seen.stderr)
+})
+
+t.test('an image that the installer has no room to unpack is refused before it is sent', async (t) => {
+  const toml = parse(read('tree/etc/plantroom/board.toml')) as { ota: { reserve_bytes?: number } }
+  // Measured: a payload of 190 MB; and what a board keeps free without an installer.
+  t.ok((toml.ota.reserve_bytes ?? 0) >= 190e6 + 67_108_864)
+})
+
 t.test('a Raspberry Pi starts by itself alone, whatever its serial line and its network say', async (t) => {
   const settings = read('uboot.env.txt')
   t.match(settings, /^bootdelay=-2$/m, 'no key stops it')
   t.match(settings, /^boot_targets=mmc usb$/m)
   t.match(settings, /^bootcmd=bootflow scan; .*reset$/m, 'what did not start is tried again')
 })
+
+/** A board's first start, on files of the test; what changes a disk is played, and fails where `failing` names it. */
+function firstStart(t: Test, failing = '') {
+  const bed = t.testdir({
+    dev: { disk: { 'by-partlabel': { data: t.fixture('symlink', '../../vda4') } }, vda4: '' },
+    sys: {
+      devices: { vda: { vda4: { partition: '4', start: '1968128', size: '262144' } } },
+      class: { block: { vda: { size: '61440000' }, vda4: t.fixture('symlink', '../../devices/vda/vda4') } },
+    },
+    etc: { 'machine-id': 'f'.repeat(32), hostname: 'plantroom\n', ssh: { ssh_host_ed25519_key: '' } },
+    boot: { authorized_keys: 'ssh-ed25519 AAAA ann\n' },
+    proc: { 'device-tree': { 'serial-number': '10000000ABCD1234\0' }, sys: { kernel: {} } },
+  })
+  const script = read('tree/usr/lib/plantroom-image/first-boot').replaceAll(
+    /(?<!\w)\/(?=(?:boot|dev|etc|proc|sys)\/)/g,
+    `${bed}/`,
+  )
+  const played = `
+for one in sfdisk partx resize2fs; do eval "$one() { echo \\"$one \\$*\\" >>'${bed}/asked'; [ $one != '${failing}' ]; }"; done
+sync() { echo sync >>'${bed}/asked'; }
+ssh-keygen() { for last in "$@"; do :; done; echo key >"$last"; echo key >"$last.pub"; }
+`
+  const { status, stdout } = spawnSync('bash', ['-c', played + script], { encoding: 'utf8' })
+  const at = (path: string) => readFileSync(join(bed, path), 'utf8')
+  return { status, stdout, at, asked: at('asked').replaceAll(`${bed}`, '') }
+}
+
+t.test('the first start makes name and keys before it makes room, one that a cut left empty too', async (t) => {
+  const { asked, at, status } = firstStart(t)
+  t.equal(status, 0)
+  t.equal(at('etc/hostname'), 'plantroom-abcd1234\n')
+  for (const kind of ['ed25519', 'ecdsa']) t.equal(at(`etc/ssh/ssh_host_${kind}_key`), 'key\n')
+  t.equal(at('etc/ssh/authorized_keys/root'), 'ssh-ed25519 AAAA ann\n')
+  t.match(asked, /^sync\nsfdisk .* \/dev\/vda\nsfdisk .* -N 4 \/dev\/vda\npartx .*\nresize2fs \/dev\/vda4\n$/)
+})
+
+t.test('a card that does not grow is a board with name and keys, and says so', async (t) => {
+  for (const failing of ['sfdisk', 'partx', 'resize2fs']) {
+    const { at, status, stdout } = firstStart(t, failing)
+    t.equal(status, 0, failing)
+    t.equal(at('etc/ssh/ssh_host_ecdsa_key'), 'key\n')
+    t.match(stdout, 'has not grown')
+  }
+})
+
+t.test('users that a later image brings are made, whoever has added others', async (t) => {
+  const dropped = read('tree/usr/lib/systemd/system/systemd-sysusers.service.d/image.conf')
+  // Of conditions an empty one takes all away. @source systemd.unit(5)
+  t.match(dropped, /^\[Unit\]\nConditionNeedsUpdate=$/m)
+  const parts = readFileSync(join(recipes, '../scripts/image/parts.sh'), 'utf8')
+  t.match(parts, /^ {2}chroot "\$tree" systemd-sysusers$/m, 'and none of its own image is missing at the first start')
+})
+
+const hasTmpfiles = spawnSync('systemd-tmpfiles', ['--version']).status === 0
+
+t.test(
+  'what a cut installation has left on data is gone after the next start, and the floor stays',
+  { skip: !hasTmpfiles && 'systemd-tmpfiles is missing' },
+  async (t) => {
+    const bed = t.testdir({ data: { ota: { 'bundle.raucb': 'b', 'bundle.raucb.new': 'n', floor: '1.0.0\n' } } })
+    const conf = join(recipes, 'tree/usr/lib/tmpfiles.d/plantroom-image.conf')
+    spawnSync('systemd-tmpfiles', ['--remove', '--boot', `--root=${bed}`, conf])
+    t.same(readdirSync(join(bed, 'data/ota')), ['floor'])
+  },
+)
 
 const root = join(recipes, '..')
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin`, SOURCE_DATE_EPOCH: '1' }
@@ -186,6 +282,8 @@ t.test('a card is read by UEFI and by a Raspberry Pi', { skip: missing[0] && `${
     ['boot', 'rootA', 'rootB', 'data'],
   )
 
+  const data = step(`dumpe2fs -h "disk?offset=$((${table().partitions[3].start} * 512))"`)
+  t.match(data, /^Inode count: +8192\n[\s\S]*^Block size: +4096$/m, 'data has the blocks of what it will be')
   const first = table().partitions[0]
   const records = () =>
     step('head -c 512 disk | od --address-radix=n --format=x1 --output-duplicates -j 446 | tr -d " \\n"')

@@ -44,8 +44,8 @@ export function createNetworkRequests(by: NetworkRequestParts): NetworkRequests 
 
   async function change(body: unknown): Promise<object> {
     const { changed, settings } = await book.save(readChange(body) as Record<string, string>, 'kept')
-    // An address that was taken back is tried once more when it is saved again.
-    const restarts = changed.length > 0 || network.view().state === 'fallen_back'
+    // An address that was taken back, or that the machine did not take, is tried once more when it is saved again.
+    const restarts = changed.length > 0 || ['fallen_back', 'refused'].includes(network.view().state)
     if (restarts) {
       const now = Object.fromEntries(changed.map((name) => [name, settings[name]]))
       await recorder.changed(BY, 'settings saved', settings.hostname, now)

@@ -47,7 +47,8 @@ static std::string serverLines(const std::string& servers) {
 static std::string textOf(const std::vector<std::string>& words) {
   std::string head =
       "# Written for the network board's settings; changed there.\n[Match]\nName=" + words[1] + "\n\n[Network]\n";
-  if (words[0] == "dhcp") return words.size() == 2 ? head + "DHCP=yes\n" : "";
+  // As the image has it: where no server answers, 169.254.0.0/16, or nobody would reach a board that came back to DHCP.
+  if (words[0] == "dhcp") return words.size() == 2 ? head + "DHCP=yes\nLinkLocalAddressing=yes\n" : "";
   if (words[0] != "static" || words.size() < 4 || words.size() > 5 || !isAddressWithPrefix(words[2])) return "";
   const bool hasGateway = words[3] != "-";
   if (hasGateway && (!isHostAddress(words[3]) || !isWithin(words[2], words[3]))) return "";

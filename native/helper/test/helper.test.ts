@@ -182,7 +182,7 @@ t.test('network writes one file for networkd and has it read', async (t) => {
   t.equal(await helper.say('network static eth0 10.0.0.7/24 - 10.0.0.53\n'), 'ok\n')
   t.equal(helper.file(file), `${head}DHCP=no\nAddress=10.0.0.7/24\nDNS=10.0.0.53\n`)
   t.equal(await helper.say('network dhcp eth0\n'), 'ok\n')
-  t.equal(helper.file(file), `${head}DHCP=yes\n`)
+  t.equal(helper.file(file), `${head}DHCP=yes\nLinkLocalAddressing=yes\n`)
   const read = ['networkctl --no-ask-password reload', 'networkctl --no-ask-password reconfigure eth0']
   t.same(helper.ran(), [...read, ...read, ...read, ...read, ...read])
 })

@@ -1,11 +1,13 @@
 /** plantroom banner. */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Test, t } from 'tap'
 import { banner } from '../banner.ts'
+import { slot } from '../slot.ts'
+import { status } from '../status.ts'
 import { runCommand } from './world.ts'
 
 const LINK = {
@@ -77,4 +79,20 @@ t.test('the script of the package ends well whatever the command does', async (t
   const PATH = `${join(folder, 'fails')}:/usr/bin:/bin`
   t.equal(execFileSync('/bin/sh', [script], { encoding: 'utf8', env: { PATH } }), 'said\n')
   t.equal(execFileSync('/bin/sh', [script], { encoding: 'utf8', env: { PATH: '/usr/bin:/bin' } }), '', 'no command')
+})
+
+t.test('a board that cannot keep what is set says so before anything else, and in its status and slots', async (t) => {
+  const { env } = await machine(t, lobby)
+  mkdirSync(join(env.PLANTROOM_BASE, 'data'))
+  writeFileSync(join(env.PLANTROOM_BASE, 'data/.in-memory'), '')
+  const warning = 'forgets at the next start what is set now'
+  t.match(
+    (await runCommand(banner, [], { env })).out,
+    new RegExp(`^The data partition cannot be mounted: .*${warning}`),
+  )
+  t.match((await runCommand(status, [], { env })).out, warning)
+  const bootState = join(env.PLANTROOM_BASE, 'usr/lib/plantroom-image/boot-state')
+  mkdirSync(dirname(bootState), { recursive: true })
+  writeFileSync(bootState, '#!/bin/sh\n[ "$1" = show ] && echo "ORDER=A B" || echo A\n', { mode: 0o755 })
+  t.match((await runCommand(slot, ['show'], { env })).out, warning)
 })

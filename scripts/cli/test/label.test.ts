@@ -72,6 +72,9 @@ t.test('no label is made that leads nowhere, or that replaces another', async (t
     [['small', '--address', 'a b'], 'bad_usage'],
     [['small', '--address', 'x'.repeat(61)], 'bad_usage'],
     [['small', '--address', 'a/b'], 'bad_usage'],
+    ...['300.1.1.1', '10.0.7', '0x7f.1', 'fe80::1%eth0'].map(
+      (one) => [['small', '--address', one], 'bad_usage'] as const,
+    ),
     [['small', '--name', 'two\nlines', '--address', 'a'], 'bad_usage'],
     [['small', 'label.png'], 'bad_usage'],
     [[], 'bad_usage'],

@@ -24,6 +24,7 @@ const NAMES = [
   ...['password', 'PASSWORD', 'passwordHash', 'wifi_password', 'passwords', 'secret', 'secret_key', 'client-secret'],
   ...['encryption_key', 'private_key', 'key', 'keys', 'apiKey', 'api_keys', 'token', 'accessToken', 'tokens', 'ticket'],
   ...['session', 'sessionId', 'pin', 'PIN', 'userPin', 'cookie', 'credentials', 'auth', 'passphrase', 'psk', 'jwt'],
+  ...['pw', 'ftp_pw', 'pws', 'creds'],
 ]
 const name = fc.constantFrom(...NAMES)
 const header = fc.constantFrom('Authorization', 'proxy-authorization', 'Cookie', 'Set-Cookie', 'X-API-Key')

@@ -126,6 +126,12 @@ t.test('what journalctl says of rights that the caller lacks is in it', async (t
   t.equal(read('logs/small.txt'), '-- No entries --\nHint: password=***\n')
 })
 
+t.test('a time that is none makes no report, which would have no logs', async (t) => {
+  const { file, given } = machine(t, { journalctl: 'echo "Failed to parse timestamp: yesteday" >&2; exit 1' })
+  t.match(await runCommand(report, [file, '--since', 'yesteday'], given), { code: 'bad_usage', err: /no "yesteday"/ })
+  t.notOk(existsSync(file))
+})
+
 t.test('no secret of a log, a unit, a setting or a refusal is in the report', async (t) => {
   const secret = fc.uuid().map((id) => `q${id.slice(0, 13)}Z`)
   await holdsLater(

@@ -12,10 +12,12 @@ interface Bed {
   /** Faults at an instant of the trial, ms. */
   faultsAt?(ms: number): string[]
   last?: UpdateOutcome
+  /** Whether the disk takes no outcome. */
+  isFull?: boolean
 }
 
 /** Runs the trial of slot B, version 2.0.0, beside A, version 1.0.0. */
-async function trial({ state, faultsAt = () => [], last }: Bed) {
+async function trial({ state, faultsAt = () => [], last, isFull = false }: Bed) {
   const clock = fakeClock()
   const beganMs = clock.monotonicMs()
   const kept: UpdateOutcome[] = last ? [last] : []
@@ -31,7 +33,10 @@ async function trial({ state, faultsAt = () => [], last }: Bed) {
     faults: async () => faultsAt(clock.monotonicMs() - beganMs),
     confirm: async () => void done.push('confirmed'),
     outcome: async () => kept.at(-1) ?? null,
-    keep: async (outcome) => void kept.push(outcome),
+    keep: async (outcome) => {
+      if (isFull) throw new Error('ENOSPC: no space left on device')
+      kept.push(outcome)
+    },
     restart: async () => void done.push('restarted'),
     pause: async (ms) => clock.advance(ms),
     say: () => {},
@@ -84,6 +89,24 @@ t.test('a new system that gets well late on a slow board has its minute, and non
   t.same(failed.done, ['restarted'])
   t.equal(failed.tookMs, 330_000)
   t.match(failed.kept.at(-1), { why: /not well within 5 min.*: plantroom-board is failed/ })
+})
+
+t.test('a new system whose daemons cannot even be looked at is given up too', async (t) => {
+  const { kept, done } = await trial({
+    state: NEW,
+    faultsAt: () => {
+      throw new Error('Command failed: systemctl list-units\nFailed to connect to bus')
+    },
+  })
+  t.same(done, ['restarted'])
+  t.match(kept.at(-1), { why: /cannot be looked at: Command failed: systemctl list-units Failed to connect to bus$/ })
+})
+
+t.test('a full disk keeps no system from being judged', async (t) => {
+  t.same((await trial({ state: NEW, isFull: true })).done, ['confirmed'])
+  t.same((await trial({ state: NEW, isFull: true, faultsAt: () => ['x'] })).done, ['restarted'])
+  const fallen = 'ORDER=A B\nA_OK=1\nA_LEFT=0\nB_OK=1\nB_LEFT=2\n'
+  t.same((await trial({ state: fallen, isFull: true })).done, ['confirmed'])
 })
 
 t.test('a system that was good before is not given up, however long it takes', async (t) => {

@@ -62,6 +62,26 @@ t.test('a version that is kept already is not written again: a card is worn by w
   t.equal(readFileSync(join(slots, 'version-A'), 'utf8'), '1.4.2', 'without the end of line that writing adds')
 })
 
+t.test('a system that has yet to show that it is good is told as on trial, not as good', async (t) => {
+  const { env } = machine(t, { grub: OF_GRUB.replace('B_LEFT=1', 'B_LEFT=0') })
+  const { out } = await runCommand(slot, [], { env })
+  t.match(out, /slot B {2}runs +1\.5\.0 +on trial\nslot A .* good, starts next\n/)
+  t.match(JSON.parse((await runCommand(slot, ['--json'], { env })).out).running, { is_good: false, is_on_trial: true })
+})
+
+t.test('an update server out of reach is no fault of a new system, a unit of its own is', async (t) => {
+  for (const [unit, asked] of [
+    ['plantroom-update-timed.service', 'confirm B'],
+    ['plantroom-updates.service', 'reboot'],
+  ] as const) {
+    const { env, put, slots, ...of } = machine(t, { grub: OF_GRUB.replace('B_LEFT=1', 'B_LEFT=0') })
+    const said = `case $1 in list-units) echo '${unit} loaded failed failed x' ;; reboot) echo reboot >>'${slots}/../../../asked' ;; esac`
+    put('bin/systemctl', `#!/bin/sh\n${said}\n`, 0o755)
+    await runCommand(slot, ['confirm', '--good-s', '1', '--within-s', '2'], { env })
+    t.match(of.asked(), asked, unit)
+  }
+})
+
 t.test('switch has the other slot start next, and refuses one that was never whole', async (t) => {
   const whole = machine(t)
   t.match((await runCommand(slot, ['switch'], { env: whole.env })).out, /Slot A starts next, on trial/)

@@ -63,6 +63,14 @@ t.test('the first time, units start the programs of the release, and those of th
   t.equal(statSync(path('plantroom-one.service')).mode & 0o777, 0o644)
 })
 
+t.test('a file that a cut has left to root alone is readable for all after the next time', async (t) => {
+  const { path, place } = machine(t, { ...FIRST, 'plantroom-recorder.rules': '// a rule' })
+  await place()
+  chmodSync(path('plantroom-recorder.rules'), 0o600)
+  t.same(await place(), ALWAYS)
+  t.equal(statSync(path('plantroom-recorder.rules')).mode & 0o777, 0o644)
+})
+
 t.test('from then on nothing is switched on, off or started', async (t) => {
   const { give, place } = machine(t, FIRST)
   await place()

@@ -78,6 +78,15 @@ t.test('while one runs, and for some seconds after, no other begins', async (t) 
   t.same(tasks, ['check', 'check'])
 })
 
+t.test(
+  'whoever asks while an update that was cut off is ended is answered, and keeps the service no longer',
+  async (t) => {
+    const { ask, untilOver } = serving(t, async () => {})
+    t.match(await ask('handed\n'), /^refused .*ended first: ask again\n$/)
+    await untilOver()
+  },
+)
+
 t.test('any other request begins nothing', async (t) => {
   const { perform, resolve, tasks } = run()
   const { ask } = serving(t, perform, resolve)

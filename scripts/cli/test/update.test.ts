@@ -8,6 +8,7 @@ import {
   readFileSync,
   renameSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:http'
@@ -239,6 +240,8 @@ t.test('on a machine with the Debian package it leaves that to apt', async (t) =
   const { run, server, state } = await machine(t, { dpkg: 'echo "plantroom:amd64: $2"' })
   t.match(await run('--yes'), { code: 0, out: /belongs to the Debian package plantroom, and apt updates it/ })
   t.same(JSON.parse((await run('--check', '--json')).out), { outcome: 'debian', package: 'plantroom' })
+  const refused = await run('--file', '/none/of.release')
+  t.match(refused, { code: 'update_not_ours', err: /belongs to the Debian package/ }, 'a file is not taken in silence')
   t.same(server.checks, [], 'nothing is asked')
   t.notOk(existsSync(state))
 })
@@ -325,6 +328,10 @@ t.test('a state whose form has moved is put back; one that has not is left as it
     await hooks.backup(['small'], { from: '1.0.0', to })
   }
   t.equal(readdirSync(join(folder, 'update/backups')).length, 2, 'of so many updates')
-  const forms = JSON.parse(readFileSync(join(folder, 'update/backups/1.0.0-to-1.4.0/forms.json'), 'utf8'))
+  for (const name of readdirSync(join(folder, 'update/backups')))
+    utimesSync(join(folder, 'update/backups', name), 2e9, 2e9)
+  const late = (await hooks.backup(['small'], { from: '1.0.0', to: '1.5.0' })) ?? ''
+  t.ok(existsSync(join(late, 'forms.json')), 'the one made now, by a clock that is behind, is not the oldest')
+  const forms = JSON.parse(readFileSync(join(late, 'forms.json'), 'utf8'))
   t.same(forms, { small: { 'small.db': 3 } }, 'what a daemon put there that is no file is not opened')
 })
