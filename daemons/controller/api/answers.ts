@@ -1,6 +1,7 @@
 /** Schemas of the controller's answers: those that several of its surfaces share, and those of its page. */
 import { Type } from 'typebox'
 import { count, instant, number, object, orNull, text, yesNo } from '#kit/http/route.ts'
+import { foundDrivers } from '../core/drivers/found.ts'
 
 /**
  * Every refusal contains `error`; clients check for it in every answer, since several refusals come with status 200.
@@ -192,7 +193,7 @@ export const foundAnswer = object({
     object({
       id: text,
       role: text,
-      driver: Type.Enum(['board', 'gateway']),
+      driver: Type.Enum([...foundDrivers]),
       name: text,
       host: text,
       address: text,

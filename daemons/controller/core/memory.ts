@@ -249,7 +249,12 @@ function deviceRows(): MemoryRow[] {
       shownBy: 'daemons/controller/test/core/drivers/traffic.test.ts',
     },
     {
-      ...{ what: 'boards and gateways found on the network', of: 'one of them', each: DAEMON_BYTES, many: 'found.max' },
+      ...{
+        what: 'boards, gateways and recorders found on the network',
+        of: 'one of them',
+        each: DAEMON_BYTES,
+        many: 'found.max',
+      },
       isHeap: true,
       shownBy: 'daemons/controller/test/core/drivers/found.test.ts',
     },

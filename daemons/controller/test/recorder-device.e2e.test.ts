@@ -1,9 +1,9 @@
-/** A controller over a recorder, both as built: how its cameras are, and a macro that a camera sets off. */
+/** A controller over a recorder that it has found, both as built: how its cameras are, and a macro that a camera sets off. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import t from 'tap'
 import { ask, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import { openRestSite } from './rest-site.ts'
+import { openRestSite, type RestSite } from './rest-site.ts'
 
 /** Makes the first account of a recorder. @returns calls it as that one's browser */
 async function administratorOf(url: string) {
@@ -17,60 +17,82 @@ async function administratorOf(url: string) {
   return call
 }
 
-t.test('3A.camera cameras of a recorder are zones, and what happens to them sets off macros', async (t) => {
-  const recorder = await startDaemon(t, 'recorder', { stateFolder: stateFolderOf(t), sets: ['storage.free_bytes=0'] })
-  const boss = await administratorOf(recorder.url)
-  const added = async (name: string) =>
-    (await boss('POST', '/api/discovery/rtsp', { name, url: 'rtsp://127.0.0.1:1/none' })).body.id as string
-  const [gate, till] = [await added('Gate'), await added('Till')]
-  const account = { username: 'house', password: 'correct horse battery', role: 'operator', cameras: [gate] }
-  const accountId = (await boss('POST', '/api/accounts', account)).body.id
-  const { id: tokenId, token } = (await boss('POST', '/tokens', { name: 'house', accountId })).body
-  t.match(token, /^prc_/)
+/** As somebody does it on the page: adopts what was found under a name, and gives the zones that device. */
+async function adopt(site: RestSite, { port, token }: { port: number; token: string }): Promise<void> {
+  const page = await site.pageOf('ada')
+  // Other recorders of this machine may be heard too.
+  const ours = async () =>
+    (await page('GET', '/ui/found')).body.found.find((one: { port: number }) => one.port === port)
+  await until('it is found', async () => (await ours()) !== undefined)
+  const found = await ours()
+  t.match(found, { role: 'recorder', driver: 'recorder', address: '127.0.0.1', tls: false, device: null })
+  t.equal((await page('POST', '/ui/found/adopt', { id: found.id, name: 'Recorder', secret: token })).status, 200)
+  for (const id of [30, 31, 32])
+    t.match(await page('POST', '/ui/rows', { table: 'zone', id, values: { device_id: 'Recorder' } }), { status: 200 })
+  t.notOk(JSON.stringify((await page('GET', '/ui/pending')).body).includes(token), 'the token is not shown')
+  t.equal((await site.applyAll()).status, 200)
+  t.match(await ours(), { device: { name: 'Recorder', moved: false } })
+}
 
-  const transport = { kind: 'recorder', host: '127.0.0.1', port: Number(new URL(recorder.url).port) }
-  const site = await openRestSite(t, {
-    rows: {
-      device: [{ id: 20, name: 'Recorder', api_key: token, transport }],
-      zone: [
-        { id: 30, name: 'Gate', type: 'camera', device_id: 20, address: gate },
-        { id: 31, name: 'Till', type: 'camera', device_id: 20, address: till },
-        { id: 32, name: 'Siren', type: 'relay', device_id: 20, address: `${gate}/siren` },
-      ],
-      macro: [{ id: 1, name: 'Light the gate' }],
-      macro_step: [{ macro_id: 1, position: 1, type: 'set', args: { attribute: 'seen', value: '${args.state}' } }],
-      attribute: [
-        { id: 1, name: 'state', system_target: 'zone', target_id: 30 },
-        { id: 2, name: 'seen', system_target: 'controller' },
-      ],
-      trigger: [
-        {
-          ...{ name: 'Gate is off', kind: 'attribute', attribute_id: 1, condition: { op: 'eq', value: 'off' } },
-          ...{ macro_id: 1, args: { state: '${args.value}' } },
-        },
-      ],
-      ...{ command: [], ui: [{ name: 'Ground' }, { name: 'Whole' }], ui_zone: [], ui_zone_group_ui: [] },
-    },
-  })
-  const ada = await site.tokenOf('ada')
-  const instance = async (id: number) => (await site.get(`/api/data/zone?id=${id}&_instance=true`, ada)).body[0]
-  const command = async (zone_id: number, verb: string, args: object = {}) =>
-    (await site.post('/api/control/command', { zone_id, command: verb, args }, ada)).body
+t.test(
+  '3A.camera cameras of a recorder that was found and adopted are zones, and what happens to them sets off macros',
+  async (t) => {
+    const recorder = await startDaemon(t, 'recorder', { stateFolder: stateFolderOf(t), sets: ['storage.free_bytes=0'] })
+    const boss = await administratorOf(recorder.url)
+    const added = async (name: string) =>
+      (await boss('POST', '/api/discovery/rtsp', { name, url: 'rtsp://127.0.0.1:1/none' })).body.id as string
+    const [gate, till] = [await added('Gate'), await added('Till')]
+    const account = { username: 'house', password: 'correct horse battery', role: 'operator', cameras: [gate] }
+    const accountId = (await boss('POST', '/api/accounts', account)).body.id
+    const { id: tokenId, token } = (await boss('POST', '/tokens', { name: 'house', accountId })).body
+    t.match(token, /^prc_/)
 
-  await until('the gate is known', async () => (await instance(30)).camera === 'Gate')
-  t.match(await instance(30), { person: false, camera_motion: false })
-  t.match((await instance(31)).error, new RegExp(`shows no camera ${till} to this token`))
+    const port = Number(new URL(recorder.url).port)
+    const site = await openRestSite(t, {
+      sets: ['mdns.enabled=true', 'found.query_ms=1000'],
+      rows: {
+        device: [],
+        zone: [
+          { id: 30, name: 'Gate', type: 'camera', address: gate },
+          { id: 31, name: 'Till', type: 'camera', address: till },
+          { id: 32, name: 'Siren', type: 'relay', address: `${gate}/siren` },
+        ],
+        macro: [{ id: 1, name: 'Light the gate' }],
+        macro_step: [{ macro_id: 1, position: 1, type: 'set', args: { attribute: 'seen', value: '${args.state}' } }],
+        attribute: [
+          { id: 1, name: 'state', system_target: 'zone', target_id: 30 },
+          { id: 2, name: 'seen', system_target: 'controller' },
+        ],
+        trigger: [
+          {
+            ...{ name: 'Gate is off', kind: 'attribute', attribute_id: 1, condition: { op: 'eq', value: 'off' } },
+            ...{ macro_id: 1, args: { state: '${args.value}' } },
+          },
+        ],
+        ...{ command: [], ui: [{ name: 'Ground' }, { name: 'Whole' }], ui_zone: [], ui_zone_group_ui: [] },
+      },
+    })
+    await adopt(site, { port, token })
+    const ada = await site.tokenOf('ada')
+    const instance = async (id: number) => (await site.get(`/api/data/zone?id=${id}&_instance=true`, ada)).body[0]
+    const command = async (zone_id: number, verb: string, args: object = {}) =>
+      (await site.post('/api/control/command', { zone_id, command: verb, args }, ada)).body
 
-  await boss('PATCH', `/api/cameras/${gate}`, { enabled: false })
-  await until('its feed has told it', async () => (await instance(30)).state === 'off')
-  const seen = async () => (await site.get('/api/data/attribute?name=seen', ada)).body[0].value
-  await until('and it has set off the macro', async () => (await seen()) === 'off')
+    await until('the gate is known', async () => (await instance(30)).camera === 'Gate')
+    t.match(await instance(30), { person: false, camera_motion: false })
+    t.match((await instance(31)).error, new RegExp(`shows no camera ${till} to this token`))
 
-  t.match(await command(32, 'pulse', { seconds: 1 }), { success: false, error: /the recorder / })
-  t.match(await command(30, 'zoom'), { success: false, error: /a recorder takes preset, on/ })
+    await boss('PATCH', `/api/cameras/${gate}`, { enabled: false })
+    await until('its feed has told it', async () => (await instance(30)).state === 'off')
+    const seen = async () => (await site.get('/api/data/attribute?name=seen', ada)).body[0].value
+    await until('and it has set off the macro', async () => (await seen()) === 'off')
 
-  await boss('DELETE', `/tokens/${tokenId}`)
-  const device = async () => (await site.get('/api/data/device?id=20&_instance=true', ada)).body[0]
-  await until('the token is gone', async () => /takes no token from here/.test((await device()).error ?? ''))
-  t.match(await instance(30), { state: 'unknown' })
-})
+    t.match(await command(32, 'pulse', { seconds: 1 }), { success: false, error: /the recorder / })
+    t.match(await command(30, 'zoom'), { success: false, error: /a recorder takes preset, on/ })
+
+    await boss('DELETE', `/tokens/${tokenId}`)
+    const device = async () => (await site.get('/api/data/device?name=Recorder&_instance=true', ada)).body[0]
+    await until('the token is gone', async () => /takes no token from here/.test((await device()).error ?? ''))
+    t.match(await instance(30), { state: 'unknown' })
+  },
+)

@@ -39,7 +39,7 @@ import {
 import { addressOf, columnOf, flawIn, inside } from '../row-config.ts'
 import { switchedBy, zonePatch } from '../zone-values.ts'
 
-const USUAL_PORT = 3133
+export const RECORDER_PORT = 3133
 
 /** Pulses last minutes. With a later end, an output is shown as off only once the recorder says so. */
 const LONGEST_PULSE_MS = 3_600_000
@@ -70,7 +70,7 @@ export function createRecorderDriver(): Driver {
 
 /** HTTPS if the device has a root CA. @throws Fault `transport_invalid` */
 function placeOf(device: Row): WebPlace {
-  const place = tcpPlaceOf(device, USUAL_PORT)
+  const place = tcpPlaceOf(device, RECORDER_PORT)
   const { value: root } = inside(columnOf(device, 'config'), 'root_ca')
   if (root === undefined) return place
   if (typeof root !== 'string' || !root.includes('-----BEGIN CERTIFICATE-----'))
@@ -224,7 +224,7 @@ class RecorderSession implements DriverSession {
     if ([301, 302, 307, 308].includes(status))
       throw new Fault(
         'device_refused',
-        'the recorder speaks HTTPS: put the root CA that it hands out into config.root_ca',
+        'the recorder speaks HTTPS, and its root CA was not adopted yet: on the page System, under Found on the network, compare its fingerprint and adopt it',
       )
   }
 

@@ -244,7 +244,7 @@ t.test(
     t.match(refused.live.device(1).error, /takes no token from here: make one there/)
     const moved = await stageOf(t, { moved: true })
     await until('it is refused', () => moved.live.device(1).state === 'offline')
-    t.match(moved.live.device(1).error, /speaks HTTPS: put the root CA/)
+    t.match(moved.live.device(1).error, /speaks HTTPS, and its root CA was not adopted yet/)
     t.same(new Set(moved.unsigned), new Set(['/api/identity']))
   },
 )
