@@ -109,6 +109,7 @@ const place = object({
 export const zonesAnswer = object({
   site: object(site),
   now: instant,
+  still_ms: Type.Integer({ description: 'how often to ask for the picture of a camera that is shown' }),
   groups: Type.Array(
     object({ id: orNull(Type.Integer()), name: orNull(text), within: Type.Array(text), zones: Type.Array(zone) }),
   ),

@@ -1,6 +1,10 @@
 /** A controller over a recorder that it has found, both as built: how its cameras are, and a macro that a camera sets off. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
-import t from 'tap'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { WebSocketServer } from 'ws'
 import { ask, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { openRestSite, type RestSite } from './rest-site.ts'
@@ -15,6 +19,32 @@ async function administratorOf(url: string) {
   const cookie = given.getSetCookie().map((one) => one.split(';')[0])
   headers = { ...headers, cookie: cookie.join('; '), 'x-csrf-token': body.csrf }
   return call
+}
+
+/** A recorder that a test plays, since cameras of the real one send no pictures here. @returns its port, and what was asked */
+async function playRecorder(t: Test): Promise<{ port: number; stills: string[]; pictures: Map<string, Uint8Array> }> {
+  const stills: string[] = []
+  const pictures = new Map([['yard', Uint8Array.of(0xff, 0xd8, 0xff, 0xd9)]])
+  const server = createServer(({ headers, url = '' }, response) => {
+    if (url === '/api/identity') return void response.end('{}')
+    if (headers.authorization !== 'Bearer prc_played') return void response.writeHead(401).end('{}')
+    if (url.startsWith('/api/cameras?'))
+      return void response.end(JSON.stringify([{ id: 'yard', name: 'Yard', health: {} }]))
+    const [, camera = ''] = /^\/api\/cameras\/(\w+)\/still\.jpg\?width=640$/.exec(url) ?? []
+    if (camera !== '') stills.push(camera)
+    const picture = pictures.get(camera)
+    response.writeHead(picture ? 200 : 404).end(picture ?? '{}')
+  })
+  const feed = new WebSocketServer({ server })
+  feed.on('connection', (ws) => ws.send(JSON.stringify({ type: 'hello', at: 1, cameraIds: ['yard'] })))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    for (const ws of feed.clients) ws.terminate()
+    server.closeAllConnections()
+    server.close()
+  })
+  return { port: (server.address() as AddressInfo).port, stills, pictures }
 }
 
 /** As somebody does it on the page: adopts what was found under a name, and gives the zones that device. */
@@ -48,13 +78,21 @@ t.test(
     t.match(token, /^prc_/)
 
     const port = Number(new URL(recorder.url).port)
+    const played = await playRecorder(t)
     const site = await openRestSite(t, {
-      sets: ['mdns.enabled=true', 'found.query_ms=1000'],
+      sets: ['mdns.enabled=true', 'found.query_ms=1000', 'drivers.still_ms=600000'],
       rows: {
-        device: [],
+        device: [
+          {
+            ...{ id: 21, name: 'Played', driver: 'recorder', api_key: 'prc_played' },
+            transport: { kind: 'recorder', host: '127.0.0.1', port: played.port },
+          },
+        ],
         zone: [
           { id: 30, name: 'Gate', type: 'camera', address: gate },
           { id: 31, name: 'Till', type: 'camera', address: till },
+          { id: 33, name: 'Yard', type: 'camera', device_id: 21, address: 'yard' },
+          { id: 34, name: 'Safe', type: 'camera', device_id: 21, address: 'safe' },
           { id: 32, name: 'Siren', type: 'relay', address: `${gate}/siren` },
         ],
         macro: [{ id: 1, name: 'Light the gate' }],
@@ -69,7 +107,12 @@ t.test(
             ...{ macro_id: 1, args: { state: '${args.value}' } },
           },
         ],
-        ...{ command: [], ui: [{ name: 'Ground' }, { name: 'Whole' }], ui_zone: [], ui_zone_group_ui: [] },
+        ...{
+          command: [],
+          ui: [{ id: 1, name: 'Ground' }, { name: 'Whole' }],
+          ui_zone: [{ ui_id: 1, zone_id: 33 }],
+          ui_zone_group_ui: [],
+        },
       },
     })
     await adopt(site, { port, token })
@@ -89,6 +132,18 @@ t.test(
 
     t.match(await command(32, 'pulse', { seconds: 1 }), { success: false, error: /the recorder / })
     t.match(await command(30, 'zoom'), { success: false, error: /a recorder takes preset, on/ })
+
+    const [admin, olga] = [await site.pageOf('ada'), await site.pageOf('olga')]
+    const still = (who: typeof admin, id: number) => who('GET', `/ui/zone/still?zone=${id}`)
+    await until('the played one is there', async () => (await instance(33)).camera === 'Yard')
+    t.match(await still(olga, 33), { status: 200 })
+    t.match(await still(admin, 33), { status: 200 })
+    t.same(played.stills, ['yard'], 'it was asked once for both')
+    t.match(await still(olga, 34), { status: 404, body: { error: 'no_still' } })
+    const none = { status: 502, body: { message: /^There is no picture of this camera: it has sent none yet/ } }
+    t.match(await still(admin, 34), none)
+    t.match(await still(admin, 30), none, 'nor has the camera of the real one')
+    t.match(await still(admin, 32), { status: 404 }, 'an output shows nothing')
 
     await boss('DELETE', `/tokens/${tokenId}`)
     const device = async () => (await site.get('/api/data/device?name=Recorder&_instance=true', ada)).body[0]

@@ -12,6 +12,8 @@ import type { PlanDraft, PlanView, PlanWish } from '../core/site/plans.ts'
 export interface Zones {
   site: SiteView
   now: number
+  /** How often to ask for the picture of a camera that is shown. */
+  still_ms: number
   groups: ZoneGroup[]
   macros: MacroView[]
   favourites: Favourites

@@ -107,6 +107,11 @@ export const areSilent = (names: string, zones: number) => `${names} ${zones ===
 export const silentMeans = 'A source is chosen, and no sound of it arrives. The page of the board says why.'
 export const silent = (zones: number) => `${zones} silent`
 
+// Pictures of cameras (still.ts)
+
+export const cameraShows = (name: string) => `${name}, as its camera sees it`
+export const noCameraPicture = 'There is no picture of this camera now.'
+
 // Zones (zones-page.ts)
 
 export const unauthorizedMeans = 'Your role does not allow this here.'
@@ -301,6 +306,7 @@ export const calls: Readonly<Record<string, readonly [done: string, attempt?: st
   'POST /ui/sign-out': ['signed out'],
   'POST /ui/password': ['changed the own password', 'change the own password'],
   'POST /ui/command': ['sent a command'],
+  'GET /ui/zone/still': ['began to look at a camera', 'look at a camera'],
   'POST /ui/ledger/acknowledge': ['acknowledged an entry of Today', 'acknowledge an entry of Today'],
   'POST /ui/rows': ['changed the site', 'change the site'],
   'PUT /ui/rest': ['set the REST switch'],

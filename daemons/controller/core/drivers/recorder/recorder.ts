@@ -60,12 +60,25 @@ export function createRecorderDriver(): Driver {
       readRecorderAddress(addressOf(zone)) === undefined
         ? 'its address names no camera: the id of one, such as 4f1c09aa, or of one of its outputs, 4f1c09aa/relay1'
         : undefined,
+    still(device, zone) {
+      const address = readRecorderAddress(addressOf(zone))
+      if (address === undefined || address.output !== null) return undefined
+      const path = `${pathOf(address.camera)}/still.jpg?width=${STILL_PIXELS}`
+      return { ...placeOf(device), method: 'GET', path, headers: headersOf(device.api_key) }
+    },
     async open(device, zones, context) {
       const session = new RecorderSession(device, zones, context)
       await session.open()
       return session
     },
   }
+}
+
+/** Width of a picture on the pages: a tile of a phone at twice its dots. */
+const STILL_PIXELS = 640
+
+function headersOf(token: Json | undefined): Readonly<Record<string, string>> {
+  return typeof token === 'string' && token !== '' ? { authorization: `Bearer ${token}` } : {}
 }
 
 /** HTTPS if the device has a root CA. @throws Fault `transport_invalid` */
@@ -164,8 +177,7 @@ class RecorderSession implements DriverSession {
     this.#context = context
     this.#device = device
     this.#place = placeOf(device)
-    const token = context.secret('api_key') ?? ''
-    this.#headers = token === '' ? {} : { authorization: `Bearer ${token}` }
+    this.#headers = headersOf(context.secret('api_key'))
     this.#zones = Map.groupBy(zones, (zone) => addressOf(zone).trim())
   }
 
