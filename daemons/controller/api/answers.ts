@@ -1,6 +1,7 @@
 /** Schemas of the controller's answers: those that several of its surfaces share, and those of its page. */
 import { Type } from 'typebox'
 import { count, instant, number, object, orNull, text, yesNo } from '#kit/http/route.ts'
+import { foundDrivers } from '../core/drivers/found.ts'
 
 /**
  * Every refusal contains `error`; clients check for it in every answer, since several refusals come with status 200.
@@ -108,6 +109,7 @@ const place = object({
 export const zonesAnswer = object({
   site: object(site),
   now: instant,
+  still_ms: Type.Integer({ description: 'how often to ask for the picture of a camera that is shown' }),
   groups: Type.Array(
     object({ id: orNull(Type.Integer()), name: orNull(text), within: Type.Array(text), zones: Type.Array(zone) }),
   ),
@@ -192,7 +194,7 @@ export const foundAnswer = object({
     object({
       id: text,
       role: text,
-      driver: Type.Enum(['board', 'gateway']),
+      driver: Type.Enum([...foundDrivers]),
       name: text,
       host: text,
       address: text,

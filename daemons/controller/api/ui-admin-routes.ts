@@ -94,12 +94,16 @@ const readAdopt = createReader(
       id: Type.String({ minLength: 1, maxLength: 255, description: 'as it was listed' }),
       name: Type.Optional(Type.String({ maxLength: 60, description: 'of the device; absent: as it calls itself' })),
       secret: Type.Optional(
-        Type.String({ maxLength: 512, description: 'the password of a board, or a key of a gateway' }),
+        Type.String({
+          maxLength: 512,
+          description: 'the password of a board, a key of a gateway, or a token of a recorder',
+        }),
       ),
       fingerprint: Type.Optional(
         Type.String({
           pattern: '^[0-9A-F]{2}(:[0-9A-F]{2}){31}$',
-          description: 'of a gateway that speaks HTTPS: the SHA-256 of its root CA, which somebody compared',
+          description:
+            'of a gateway or recorder that speaks HTTPS: the SHA-256 of its root CA, which somebody compared',
         }),
       ),
     },
@@ -343,7 +347,7 @@ function foundRoutes(gate: UiGate, { found }: UiAdminParts): Route[] {
       method: 'GET',
       path: '/ui/found',
       reply: foundAnswer,
-      summary: 'Boards and gateways that announce themselves on the network, and which devices they are',
+      summary: 'Boards, gateways and recorders that announce themselves on the network, and which devices they are',
       handle: () => granted({ looking: found.isLooking(), found: found.list().map(foundView) }),
     }),
     gate.elevated({
@@ -351,7 +355,7 @@ function foundRoutes(gate: UiGate, { found }: UiAdminParts): Route[] {
       path: '/ui/found/root',
       body: readRootWish,
       reply: foundRootAnswer,
-      summary: 'The fingerprint of the root CA of a gateway that speaks HTTPS, to be compared before it is adopted',
+      summary: 'The fingerprint of the root CA of what speaks HTTPS, to be compared before it is adopted',
       async handle({ body }) {
         const { fingerprint, endsAt, adopted } = await found.root(readRootWish(body).id)
         return granted({ fingerprint, ends_at: endsAt, adopted })
@@ -363,7 +367,7 @@ function foundRoutes(gate: UiGate, { found }: UiAdminParts): Route[] {
       body: readAdopt,
       reply: doneAnswer,
       isRecordedFirst: true,
-      summary: 'Makes a device of a board or gateway that was found; it waits for Apply All',
+      summary: 'Makes a device of a board, gateway or recorder that was found; it waits for Apply All',
       async handle({ body, session }) {
         await found.adopt(readAdopt(body), session)
         return granted({ success: true }, 'device')

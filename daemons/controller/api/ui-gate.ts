@@ -65,6 +65,8 @@ export interface UiAnswer {
   cookies?: readonly string[]
   /** Sent in place of the body of the outcome: a file. */
   file?: Reply
+  /** Of a call that an open page repeats, and that was recorded when it began. */
+  isRepeat?: boolean
 }
 
 /** Anything with a schema to describe: a reader, or a parser with rules of its own. */
@@ -95,6 +97,8 @@ interface UiRouteSpec<Asked> {
   isRecordedFirst?: true | ((headers: IncomingHttpHeaders) => boolean)
   /** Answered also while this person has to change the password first. */
   isForOldPassword?: true
+  /** Asked by an open page by itself: it keeps no session alive. */
+  isByItself?: true
   handle(ask: Asked): Promise<UiAnswer> | UiAnswer
 }
 
@@ -151,6 +155,8 @@ export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   webhook_flood: 429,
   webhook_early: 503,
   favourites_full: 409,
+  no_still: 404,
+  still_failed: 502,
   picture_refused: 422,
   picture_large: 422,
   plans_full: 409,
@@ -225,7 +231,7 @@ export function createUiGate(parts: UiGateParts): UiGate {
     })
   return {
     open: (spec) => make(spec, { who: 'anyone', enter: () => ({}) }),
-    signed: (spec) => make(spec, { who: 'user', enter: (visit) => signedIn(parts, visit, spec.isForOldPassword) }),
+    signed: (spec) => make(spec, { who: 'user', enter: (visit) => signedIn(parts, visit, spec) }),
     elevated: (spec) => make(spec, { who: 'admin', enter: (visit) => elevated(signedIn(parts, visit)) }),
   }
 }
@@ -250,8 +256,12 @@ export const MUST_CHANGE = 'Change your password first. Until then nothing else 
 
 type Entered = Pick<SignedAsk, 'session' | 'token'>
 
-function signedIn({ people }: UiGateParts, { token, from, calledBy }: Visit, isForOldPassword?: true): Entered {
-  const session = token === undefined ? undefined : people.sessionOf(token, from)
+function signedIn(
+  { people }: UiGateParts,
+  { token, from, calledBy }: Visit,
+  { isByItself, isForOldPassword }: Pick<UiRouteSpec<never>, 'isByItself' | 'isForOldPassword'> = {},
+): Entered {
+  const session = token === undefined ? undefined : people.sessionOf(token, from, isByItself !== true)
   if (!session || token === undefined)
     throw new Fault('not_signed_in', 'You are not signed in, or your sign-in has ended. Sign in and try again.')
   calledBy(session)
@@ -316,7 +326,7 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
       const unrecorded: UiAnswer = { outcome: notRecorded(true) }
       return replyOf(await onceKept({ ...parts, recordMs: parts.limits.recordMs }, record, answer, unrecorded))
     }
-    void audit.add(record)
+    if (answer.isRepeat !== true) void audit.add(record)
     return replyOf(answer)
   } catch (fault) {
     const code = fault instanceof Fault ? fault.code : 'internal'

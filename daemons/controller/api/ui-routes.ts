@@ -9,6 +9,7 @@ import type { Ledger } from '#kit/records/ledger.ts'
 import type { Origin } from '../core/access/accounts.ts'
 import type { AuditBook } from '../core/audit.ts'
 import type { UiDefinitions } from '../core/drivers/definitions.ts'
+import type { Stills } from '../core/drivers/stills.ts'
 import type { LiveBook } from '../core/live/live-book.ts'
 import type { Book } from '../core/site/book.ts'
 import type {
@@ -70,6 +71,7 @@ export interface UiParts {
   automation: UiAutomation
   found: UiFound
   rooms: UiRooms
+  stills: Stills
   book: Book
   live: LiveBook
   clock: Clock

@@ -2,25 +2,38 @@
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { createReader, fieldsFault } from '#kit/http/check.ts'
-import type { Route } from '#kit/http/route.ts'
+import { Reply, type Route } from '#kit/http/route.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { HARMLESS } from '#kit/pure/picture.ts'
 import { siteView } from '../core/access/accounts.ts'
+import type { Stills } from '../core/drivers/stills.ts'
 import { seenFavourites } from '../core/live/favourites.ts'
 import type { LiveBook } from '../core/live/live-book.ts'
-import { groupZones, listMacros } from '../core/live/zones.ts'
+import { groupZones, isElevated, listMacros } from '../core/live/zones.ts'
 import type { Book } from '../core/site/book.ts'
 import type { UiControl, UiRooms } from '../core/surfaces.ts'
 import { commanded, doneAnswer, zonesAnswer } from './answers.ts'
 import { controlBody } from './rest-endpoints.ts'
-import { granted, type UiGate } from './ui-gate.ts'
+import { granted, statusOf, type UiGate } from './ui-gate.ts'
 
 /** What these routes depend on. */
 interface UiZoneParts {
   control: UiControl
+  stills: Stills
   book: Book
   live: LiveBook
   clock: Clock
   rooms: Pick<UiRooms, 'favourites' | 'choose' | 'plans'>
 }
+
+const readStillQuery = createReader(
+  Type.Object(
+    { zone: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) },
+    { additionalProperties: false },
+  ),
+  '?',
+  'text',
+)
 
 const rowId = () => Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))
 
@@ -29,8 +42,11 @@ const readFavourite = createReader(
 )
 
 /** Routes for what a person sees and does. @source document 1, POST /api/control/:action */
-export function uiZoneRoutes(gate: UiGate, { control, book, live, clock, rooms }: UiZoneParts): Route[] {
+export function uiZoneRoutes(gate: UiGate, parts: UiZoneParts): Route[] {
+  const { control, book, live, clock, rooms, stills } = parts
   return [
+    stillRoute(gate, parts),
+    ...commandRoutes(gate, control),
     gate.signed({
       method: 'GET',
       path: '/ui/zones',
@@ -47,7 +63,8 @@ export function uiZoneRoutes(gate: UiGate, { control, book, live, clock, rooms }
           favourites: seenFavourites(rooms.favourites(session), seen),
           plans: rooms.plans.list(session, scope),
         }
-        return granted({ site: siteView(book), now: clock.epochMs(), groups, macros, ...own })
+        const facts = { site: siteView(book), now: clock.epochMs(), still_ms: stills.everyMs }
+        return granted({ ...facts, groups, macros, ...own })
       },
     }),
     gate.signed({
@@ -70,6 +87,11 @@ export function uiZoneRoutes(gate: UiGate, { control, book, live, clock, rooms }
         return granted({ success: true })
       },
     }),
+  ]
+}
+
+function commandRoutes(gate: UiGate, control: UiControl): Route[] {
+  return [
     gate.signed({
       method: 'POST',
       path: '/ui/command',
@@ -99,3 +121,36 @@ export function uiZoneRoutes(gate: UiGate, { control, book, live, clock, rooms }
     }),
   ]
 }
+
+/** The same 404 for a zone that is no camera, is not there, or is not for this person. */
+function stillRoute(gate: UiGate, { book, control, stills }: UiZoneParts): Route {
+  return gate.signed({
+    method: 'GET',
+    path: '/ui/zone/still',
+    query: readStillQuery,
+    reply: Type.String(),
+    replyType: 'image/jpeg',
+    isByItself: true,
+    summary: 'What a camera shows, a JPEG, for who sees its zone; the recorder is asked once in `drivers.still_ms`',
+    async handle({ session, query }) {
+      const { zone: id } = readStillQuery(query)
+      const scope = control.scope(session)
+      const zone = scope === 'all' || scope.has(id) ? book.row('zone', id) : undefined
+      if (!zone || (!session.isElevated && isElevated(book, zone)))
+        throw new Fault('no_still', 'This zone is no camera of a recorder.')
+      const isRepeat = !stills.isNewLook(session.userId, id)
+      const target = `zone ${id}`
+      try {
+        const { buffer, byteOffset, byteLength } = await stills.still(zone)
+        const file = new Reply(200, Buffer.from(buffer, byteOffset, byteLength), STILL_HEAD)
+        return { ...granted({}, target), file, isRepeat }
+      } catch (fault) {
+        if (!(fault instanceof Fault) || fault.code !== 'still_failed') throw fault
+        const json = { error: fault.code, message: fault.message }
+        return { outcome: { status: statusOf(fault.code), body: { json }, reason: null, target }, isRepeat }
+      }
+    },
+  })
+}
+
+const STILL_HEAD = { ...HARMLESS, 'cache-control': 'no-store', 'content-type': 'image/jpeg' }

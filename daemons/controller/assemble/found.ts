@@ -1,4 +1,4 @@
-/** What pages do with boards and gateways that were found: list them, compare root CAs, adopt them as devices. */
+/** What pages do with boards, gateways and recorders that were found: list them, compare root CAs, adopt them as devices. */
 import { Fault } from '#kit/pure/fault.ts'
 import type { FoundDaemon, FoundDaemons } from '../core/drivers/found.ts'
 import { rootOf } from '../core/drivers/gateway/gateway-place.ts'

@@ -18,7 +18,6 @@ import type { Target } from '../core/control/reading.ts'
 import { answerData, type DataWorld } from '../core/data/answer-data.ts'
 import { createAnswerRoom, createDataTurns } from '../core/data/turns.ts'
 import { createBlocks, createReady, createViews, registryFace } from '../core/data/views.ts'
-import type { DeviceWebhook } from '../core/drivers/driver.ts'
 import { Drivers } from '../core/drivers/host.ts'
 import type { LaneView } from '../core/drivers/lane.ts'
 import { Traffic } from '../core/drivers/traffic.ts'
@@ -281,7 +280,7 @@ export function liveField(live: LiveState, values: LiveValues, { zone, device }:
 // Control: live state, drivers, the dispatcher between them, and the macro engine.
 
 /** What the rest of the daemon uses of it. */
-interface Control {
+interface Control extends Pick<Drivers, 'still' | 'reopen' | 'webhookOf'> {
   live: LiveState
   gates: Gates
   values: LiveValues
@@ -292,15 +291,12 @@ interface Control {
   engine: Pick<MacroEngine, 'living' | 'hold'>
   traffic: Traffic
   laneOf(deviceId: number): LaneView | undefined
-  reopen(deviceId: number): void
   knownVerbs(target: Target): KnownVerb[]
   /** Zones that a session may see and command, as the pages show them. */
   scope(session: Session): ReadonlySet<number> | 'all'
   automation: Automation
   /** Call this when rows of the site have changed: drivers, schedules and triggers follow. */
   refresh(): void
-  /** Where the webhooks of a device go. */
-  webhookOf(deviceId: number): DeviceWebhook | undefined
 }
 
 /** How often it is said that values of attributes are left out. */
@@ -350,6 +346,7 @@ function openControl(house: House, changed: Changed, postman: Postman): Control 
   return {
     ...{ live, gates, values, history, traffic, command, ...macros, scope: scopesOf(house), refresh },
     laneOf: (deviceId) => drivers.view(deviceId),
+    still: (zone, signal) => drivers.still(zone, signal),
     reopen: (deviceId) => drivers.reopen(deviceId),
     webhookOf: (deviceId) => drivers.webhookOf(deviceId),
     knownVerbs: (target) => gates.verbs.known(target, target.device && drivers.verbsOf(target.device)),

@@ -11,6 +11,7 @@ import type { Backups } from '../core/backups.ts'
 import { createWrites } from '../core/control/writing.ts'
 import { createDefinitionDesk } from '../core/drivers/definitions.ts'
 import type { FoundDaemons } from '../core/drivers/found.ts'
+import { createStills } from '../core/drivers/stills.ts'
 import type { Json } from '../core/json.ts'
 import { limitsOf, macroLimitsOf } from '../core/keys.ts'
 import { chooseFavourite, favouritesOf } from '../core/live/favourites.ts'
@@ -307,6 +308,7 @@ export function openUi(house: House, brought: Brought, { found, backups, updates
     ...{ ledger: house.records.ledger, journal: house.records.journal },
     found: foundOf(house, found),
     rooms: roomsOf(house),
+    stills: createStills({ clock, ask: control.still, limits: limitsOf(config.drivers) }),
     ...{ book: site.book, live: shownOnPages(brought.live, brought.values), clock, log, isSecure: config.http.tls },
     originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers),
     limits: {

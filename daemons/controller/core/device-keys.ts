@@ -68,6 +68,27 @@ export const driverKeys = Type.Object(
       'memory for all devices together: partial messages, answers, messages to send. When it is full, the device that holds most is disconnected',
     ),
     http_bytes: countKey('bytes', 262_144, [1024, 16_777_216], 'the longest answer of a device over HTTP'),
+    still_ms: countKey(
+      'ms',
+      5000,
+      [500, 600_000],
+      'how often a page asks for the picture of a camera that it shows, and a recorder for it at most',
+    ),
+    stills: countKey('', 64, [1, 1024], 'pictures of cameras that are kept meanwhile, of drivers.http_bytes each'),
+    stills_at_once: countKey('', 8, [1, 64], 'pictures of cameras that are asked for at once'),
+    stills_per_device: countKey('', 2, [1, 64], 'of one recorder'),
+    still_look_ms: countKey(
+      'ms',
+      600_000,
+      [1000, 86_400_000],
+      'who has not asked for the picture of a camera for so long begins to look at it, which the audit records',
+    ),
+    still_looks: countKey(
+      '',
+      1024,
+      [1, 65_536],
+      'looks at cameras that are remembered for that; then the oldest is recorded once more',
+    ),
     definition_bytes: countKey(
       'bytes',
       1_048_576,

@@ -244,12 +244,26 @@ function deviceRows(): MemoryRow[] {
       shownBy: 'daemons/controller/test/io/transports/heard-connection.test.ts',
     },
     {
+      ...{
+        what: 'pictures of cameras for the pages',
+        of: 'picture',
+        many: 'drivers.stills',
+        each: 'drivers.http_bytes',
+      },
+      shownBy: 'daemons/controller/test/core/drivers/stills.test.ts',
+    },
+    {
       ...{ what: 'traffic of devices that somebody watches', of: 'device', many: 'traffic.devices', isHeap: true },
       each: (setting) => setting('traffic.messages') * (setting('traffic.message_bytes') + MESSAGE_BYTES),
       shownBy: 'daemons/controller/test/core/drivers/traffic.test.ts',
     },
     {
-      ...{ what: 'boards and gateways found on the network', of: 'one of them', each: DAEMON_BYTES, many: 'found.max' },
+      ...{
+        what: 'boards, gateways and recorders found on the network',
+        of: 'one of them',
+        each: DAEMON_BYTES,
+        many: 'found.max',
+      },
       isHeap: true,
       shownBy: 'daemons/controller/test/core/drivers/found.test.ts',
     },

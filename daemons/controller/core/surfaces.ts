@@ -271,7 +271,7 @@ export interface MacroLine extends ListedMacro {
   readonly last: RunLine | null
 }
 
-/** Boards and gateways of the network. */
+/** Boards, gateways and recorders of the network. */
 export interface UiFound {
   /** Whether they are looked for: a setting. */
   isLooking(): boolean

@@ -1,4 +1,4 @@
-/** Fetches the root CAs that gateways hand out, for somebody to compare. Sends no credentials and keeps nothing. */
+/** Fetches the root CAs that gateways and recorders hand out, for somebody to compare. Sends no credentials and keeps nothing. */
 import { X509Certificate } from 'node:crypto'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -23,7 +23,7 @@ export interface FetchedRoot {
 
 export interface GatewayRoots {
   /**
-   * Fetches the root, then connects again to check the gateway's own certificate against it and against the address.
+   * Fetches the root, then connects again to check the daemon's own certificate against it and against the address.
    * @throws Fault `found_root_unread`
    */
   fetch(place: Place): Promise<FetchedRoot>
@@ -40,8 +40,8 @@ export function createGatewayRoots({ clock, connectMs }: { clock: Clock; connect
     if (status !== 200) throw new Fault('device_answer', `it answers ${status} to ${asked.path}`)
     const certificate = rootIn(body)
     const root = certificate.toString()
-    // Whether the root is the right one, only a person can say; whether the gateway's certificate is from it is checked here.
-    await requestOnce({ ...place, tls: { root }, method: 'GET', path: '/api/status' }, parts, signal)
+    // Whether the root is the right one, only a person can say; whether the daemon's certificate is from it is checked here.
+    await requestOnce({ ...asked, tls: { root } }, parts, signal)
     return { root, fingerprint: certificate.fingerprint256, endsAt: certificate.validToDate.getTime() }
   }
 

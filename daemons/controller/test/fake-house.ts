@@ -56,6 +56,10 @@ export interface FakeHouse extends FakeFiles, FakeDesks {
   written: { by: string }[]
   attributeListeners: Set<(id: number) => void>
   found: FoundDaemon[]
+  /** Pictures of cameras by zone, or why there is none. */
+  stills: Map<number, Uint8Array | string>
+  /** Zones whose picture was asked for, in order. */
+  lookedAt: number[]
   /** What was asked to become a device. */
   adopted: object[]
   rest: { isSet: boolean; isRunning: boolean }
@@ -90,6 +94,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     written: [],
     attributeListeners: new Set(),
     ...{ found: [], backup: { sent: [], commits: [], restarts: 0 }, updates: noUpdate() },
+    ...{ stills: new Map(), lookedAt: [] },
     ...{ adopted: [], pictures: new Map(), definitions: new Map() },
     traffic: new Traffic(clock, { devices: 2, messages: 10, messageBytes: 64, forgetMs: 30_000 }),
     rest: { isSet: true, isRunning: true },
@@ -124,9 +129,8 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     pending: pendingOf(house),
     ...{ backups: backupsOf(house, clock), updates: updatesOf(house) },
     ...{ tables: tablesOf(house, book), ...desksOf(house, book) },
-    ledger: emptyLedger,
-    journal: { record: () => {} },
-    rooms: roomsOf(house, book),
+    ...{ ledger: emptyLedger, journal: { record: () => {} } },
+    ...{ rooms: roomsOf(house, book), stills: stillsOf(house) },
     automation: { schedules: () => house.schedules, triggers: () => house.triggers },
     found: foundOf(house),
     book,
@@ -139,6 +143,21 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     limits: LIMITS,
   }
   return Object.assign(house, { parts })
+}
+
+function stillsOf(house: State): UiParts['stills'] {
+  const looks = new Set<string>()
+  return {
+    everyMs: 500,
+    async still({ id }) {
+      house.lookedAt.push(id)
+      const still = house.stills.get(id)
+      if (still === undefined) throw new Fault('no_still', 'This zone is no camera of a recorder.')
+      if (typeof still === 'string') throw new Fault('still_failed', still)
+      return still
+    },
+    isNewLook: (...look) => looks.size < looks.add(look.join('/')).size,
+  }
 }
 
 /** Nothing has happened here. */

@@ -31,6 +31,7 @@ t.test('what is found on the network', { skip: noBrowser, timeout: 90_000 }, asy
     ['lists boards and gateways, and names the devices that they are', listed],
     ['adopts one by keyboard alone, with its name and password', adopts],
     ['shows the fingerprint of a gateway with HTTPS, and adopts it with that', compares],
+    ['adopts a recorder with its token, one with HTTPS by the fingerprint in its log', recorders],
     ['shows what a stranger calls himself as text, and nothing else', stranger],
   ])
 })
@@ -39,7 +40,7 @@ const panel = ({ page }: Stage) => page.getByRole('region', { name: 'Found on th
 
 async function nothing(_t: Test, stage: Stage): Promise<void> {
   await stage.visit('system')
-  await panel(stage).getByText('No board and no gateway found').waitFor()
+  await panel(stage).getByText('No board, gateway or recorder found').waitFor()
   await panel(stage).getByText('UDP port 5353').waitFor()
 }
 
@@ -102,6 +103,33 @@ async function compares(t: Test, stage: Stage): Promise<void> {
   t.strictSame(house.adopted, [
     { id: id('Boiler room'), name: 'Boiler room', secret: 'pr_key', fingerprint: FINGERPRINT },
     { id: id('Plant'), fingerprint: FINGERPRINT },
+  ])
+}
+
+async function recorders(t: Test, stage: Stage): Promise<void> {
+  const { page, house } = stage
+  const recorder = { role: 'recorder', driver: 'recorder', host: 'yard.local', port: 3133 } as const
+  house.found = [daemon('Yard cameras', recorder), daemon('Vault', { ...recorder, hasTls: true })]
+  house.adopted = []
+  await panel(stage).getByRole('button', { name: 'Look again' }).click()
+  await panel(stage).getByText('Recorder, yard.local (10.20.4.8:3133), 1.2.3').first().waitFor()
+  await panel(stage).getByRole('button', { name: 'Adopt Yard cameras' }).click()
+  await page.getByLabel('Token of the recorder').fill('prc_token')
+  await page.getByText('Its cameras become zones').waitFor()
+  await stage.audit(t, 'found-recorder')
+  await page.keyboard.press('Enter')
+  await page.getByText('Yard cameras waits for Apply All.').waitFor()
+  await panel(stage).getByRole('button', { name: 'Adopt Vault' }).click()
+  await page.getByText('Compare this fingerprint with that of the recorder').waitFor()
+  await page.getByText('journalctl -u plantroom-recorder').waitFor()
+  await stage.audit(t, 'found-recorder-root')
+  await page.getByLabel('Token of the recorder').fill('prc_other')
+  await page.keyboard.press('Enter')
+  await page.getByText('Vault waits for Apply All.').waitFor()
+  const id = (name: string) => `${name}._plantroom._tcp.local`
+  t.strictSame(house.adopted, [
+    { id: id('Yard cameras'), name: 'Yard cameras', secret: 'prc_token' },
+    { id: id('Vault'), name: 'Vault', secret: 'prc_other', fingerprint: FINGERPRINT },
   ])
 }
 

@@ -21,6 +21,7 @@ t.test('the pages of a controller', { skip: noBrowser, timeout: 120_000 }, async
     ['shows zones by room with what they do, as it changes', zones],
     ['sends the last position of a moved control, and says at the zone what was refused', command],
     ['selects the source of a sound zone, and follows what it plays', sound],
+    ['shows what cameras see while they are in sight, or why it does not', cameras],
     ['runs a macro and shows the result', macro],
     ['shows what waits, names the row that does not fit, and applies all', pending],
     ['shows the devices that are away first, and why', devices],
@@ -175,6 +176,68 @@ async function sound(t: Test, stage: Stage): Promise<void> {
   await source.locator('option:checked', { hasText: '239.69.1.3:5004' }).waitFor({ state: 'attached' })
   house.report(5, { state: 'stopped' })
   await source.locator('option:checked', { hasText: 'Nothing' }).waitFor({ state: 'attached' })
+}
+
+/** A picture that the browser makes itself. */
+const yard = (page: Page, sky: string) =>
+  page.evaluate<string>(`(() => {
+    const canvas = Object.assign(document.createElement('canvas'), { width: 640, height: 360 })
+    const pen = canvas.getContext('2d')
+    for (const [colour, y] of [['${sky}', 0], ['#8a8d91', 150], ['#5d6166', 260]]) { pen.fillStyle = colour; pen.fillRect(0, y, 640, 360) }
+    pen.fillStyle = '#b8452f'; pen.fillRect(230, 170, 170, 90)
+    return canvas.toDataURL('image/jpeg', 0.8).split(',')[1]
+  })()`)
+
+async function cameras(t: Test, stage: Stage): Promise<void> {
+  const { page, house, audit } = stage
+  const before = [...(house.tables.get('zone') ?? [])]
+  const camera = { type: 'camera', device_id: 1, zone_group_id: 11 }
+  house.change('zone', [
+    ...before,
+    { ...camera, id: 20, name: 'Yard', position: -3 },
+    { ...camera, id: 21, name: 'Safe', position: -2 },
+    { ...camera, id: 22, name: 'Old camera', position: -1 },
+  ])
+  for (const id of [20, 21, 22]) house.zones.set(id, { state: 'recording' })
+  house.stills.set(20, Buffer.from(await yard(page, '#9cc4e4'), 'base64'))
+  house.stills.set(21, 'There is no picture of this camera: its recorder does not answer.')
+  await stage.visit('zones', 'room', '11')
+  await page.reload()
+  const picture = page.getByRole('img', { name: 'Yard, as its camera sees it' })
+  await picture.waitFor()
+  await tile(stage, 'Safe').getByText('its recorder does not answer').waitFor()
+  await audit(t, 'zones-cameras')
+  const first = await picture.getAttribute('src')
+  house.stills.set(20, Buffer.from(await yard(page, '#20304a'), 'base64'))
+  await until('a newer one is shown', async () => (await picture.getAttribute('src')) !== first)
+  house.stills.set(20, 'There is no picture of this camera: its recorder is not connected.')
+  await tile(stage, 'Yard').getByText('its recorder is not connected').waitFor()
+  await countIs(picture, 0, 'no old picture is left standing')
+  await countIs(tile(stage, 'Old camera').locator('.still'), 0, 'a picture of a zone that is no camera of a recorder')
+  // So low that the last tile is out of sight, while the first are asked for again and again.
+  await page.setViewportSize({ width: 1280, height: 300 })
+  house.change('zone', [
+    ...before,
+    { ...camera, id: 23, name: 'Loft', zone_group_id: null, position: 9 },
+    { ...camera, id: 20, name: 'Yard', zone_group_id: 12, position: 0 },
+  ])
+  house.stills.set(20, Buffer.from(await yard(page, '#9cc4e4'), 'base64'))
+  house.stills.set(23, 'There is no picture of this camera: its recorder is not connected.')
+  await stage.visit('zones')
+  await page.reload()
+  await page.getByRole('heading', { name: 'Yard' }).scrollIntoViewIfNeeded()
+  await picture.waitFor()
+  const asks = (id: number) => house.lookedAt.filter((each) => each === id).length
+  const known = asks(20)
+  await until('what is in sight is asked for again', () => asks(20) >= known + 2)
+  t.equal(asks(23), 0, 'what is out of sight is not')
+  await page.getByRole('heading', { name: 'Loft' }).scrollIntoViewIfNeeded()
+  await until('it is once it is in sight', () => asks(23) > 0)
+  house.stills.clear()
+  house.change('zone', before)
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await page.reload()
+  await page.getByText('of 8 zones').waitFor()
 }
 
 async function macro(_t: Test, { page, house }: Stage): Promise<void> {

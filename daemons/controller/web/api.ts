@@ -12,6 +12,8 @@ import type { PlanDraft, PlanView, PlanWish } from '../core/site/plans.ts'
 export interface Zones {
   site: SiteView
   now: number
+  /** How often to ask for the picture of a camera that is shown. */
+  still_ms: number
   groups: ZoneGroup[]
   macros: MacroView[]
   favourites: Favourites
@@ -176,11 +178,11 @@ export interface Backup {
   most_bytes: number
 }
 
-/** A board or gateway that announces itself; every text is what it says of itself. */
+/** What announces itself; every text is what it says of itself. */
 export interface FoundDaemon {
   id: string
   role: string
-  driver: 'board' | 'gateway'
+  driver: 'board' | 'gateway' | 'recorder'
   name: string
   host: string
   address: string
@@ -193,7 +195,7 @@ export interface FoundDaemon {
   device: { id: number; name: string; moved: boolean; has_root: boolean } | null
 }
 
-/** The root CA that a gateway hands out; `adopted` is the fingerprint of the one that its device trusts now. */
+/** The root CA that a gateway or recorder hands out; `adopted` is the fingerprint of the one that its device trusts now. */
 export interface FoundRoot {
   fingerprint: string
   ends_at: number

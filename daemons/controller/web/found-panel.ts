@@ -1,4 +1,4 @@
-/** Boards and gateways that announce themselves on the network; each becomes a device by one button. */
+/** Boards, gateways and recorders that announce themselves on the network; each becomes a device by one button. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { NoContact, sentenceOf } from '#kit/web/call.ts'
@@ -114,7 +114,7 @@ function Adopt({ daemon, close, done }: AdoptProps): VNode {
   const act = device?.moved ? texts.takeAddress : device ? texts.adoptRoot : texts.adoptShort
   return html`<${Dialog} title=${titleOf(daemon)} close=${close}>
     <form onSubmit=${(event: Event) => void submit(event)} novalidate><div class="stack">${fieldsOf(daemon, form)}
-      ${isCompared ? rootPart(root, refused, () => void lookAtRoot()) : null}
+      ${isCompared ? rootPart(daemon.driver, root, refused, () => void lookAtRoot()) : null}
       <p class="small soft">It becomes real with Apply All on the page <a href=${linkTo('pending')} onClick=${close}>Pending</a>.</p>${refusal(form)}</div>
       <footer><button class="btn quiet" type="button" onClick=${close}>${texts.leaveIt}</button>
       <${Act} kind="primary" type="submit" waits=${form.isBusy.value || (isCompared && (root === null || (isSame && !device?.moved)))}>${act}</${Act}></footer></form>
@@ -129,20 +129,20 @@ function titleOf({ name, device }: FoundDaemon): string {
 function fieldsOf({ address, port, device, driver }: FoundDaemon, form: ReturnType<typeof useForm>): VNode | null {
   if (device?.moved) return html`<p class="soft">${texts.isAtAnotherAddress(device.name, `${address}:${port}`)}</p>`
   if (device) return null
-  const isBoard = driver === 'board'
-  return html`${input({ form, name: 'name', label: texts.name, hint: texts.deviceNameHint, first: true })}
-      ${input({ form, name: 'secret', type: 'password', autocomplete: 'new-password', label: isBoard ? texts.passwordOfBoard : texts.keyOfGateway, hint: isBoard ? texts.passwordOfBoardHint : texts.keyOfGatewayHint })}`
+  const secret = { name: 'secret', type: 'password', autocomplete: 'new-password', ...texts.secrets[driver] } as const
+  return html`${input({ form, name: 'name', label: texts.name, hint: texts.deviceNameHint, first: true })}${input({ form, ...secret })}
+      ${driver === 'recorder' ? html`<p class="small soft">${texts.camerasBecomeZones}</p>` : null}`
 }
 
-/** An attacker in between could hand out a root CA of their own; only a look at the gateway itself shows that. */
-function rootPart(root: FoundRoot | null, refused: string | null, again: () => void): VNode {
-  if (root === null) return firstAnswer(refused, texts.askingForRoot, texts.rootCouldNotBeRead, again)
+/** An attacker in between could hand out a root CA of their own; only a look at the daemon itself shows that. */
+function rootPart(driver: string, root: FoundRoot | null, refused: string | null, again: () => void): VNode {
+  if (root === null) return firstAnswer(refused, texts.askingForRoot(driver), texts.rootCouldNotBeRead, again)
   const { adopted, fingerprint } = root
   const verdict =
     adopted === null
-      ? say('warn', texts.compareFingerprint, texts.compareFingerprintHow)
+      ? say('warn', texts.compareFingerprint(driver), texts.compareFingerprintHow(driver))
       : adopted === fingerprint
         ? say('ok', texts.sameRoot, texts.sameRootMeans)
-        : say('fault', texts.otherRoot, texts.otherRootMeans(adopted))
+        : say('fault', texts.otherRoot, texts.otherRootMeans(adopted, driver))
   return html`${verdict}<p class="tested mono" aria-label=${texts.fingerprintOfRoot}>${fingerprint}</p>`
 }

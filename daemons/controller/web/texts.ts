@@ -107,6 +107,11 @@ export const areSilent = (names: string, zones: number) => `${names} ${zones ===
 export const silentMeans = 'A source is chosen, and no sound of it arrives. The page of the board says why.'
 export const silent = (zones: number) => `${zones} silent`
 
+// Pictures of cameras (still.ts)
+
+export const cameraShows = (name: string) => `${name}, as its camera sees it`
+export const noCameraPicture = 'There is no picture of this camera now.'
+
 // Zones (zones-page.ts)
 
 export const unauthorizedMeans = 'Your role does not allow this here.'
@@ -301,6 +306,7 @@ export const calls: Readonly<Record<string, readonly [done: string, attempt?: st
   'POST /ui/sign-out': ['signed out'],
   'POST /ui/password': ['changed the own password', 'change the own password'],
   'POST /ui/command': ['sent a command'],
+  'GET /ui/zone/still': ['began to look at a camera', 'look at a camera'],
   'POST /ui/ledger/acknowledge': ['acknowledged an entry of Today', 'acknowledge an entry of Today'],
   'POST /ui/rows': ['changed the site', 'change the site'],
   'PUT /ui/rest': ['set the REST switch'],
@@ -683,11 +689,12 @@ export const lookingAround = 'Asking what was found'
 export const networkCouldNotBeLookedAt = 'What was found could not be read'
 export const notLooking = 'Not looked for'
 export const howToLook = 'mdns.enabled of controller.toml is false.'
-export const nobodyIsFound = 'No board and no gateway found'
+export const nobodyIsFound = 'No board, gateway or recorder found'
 export const whyNobodyIsFound =
   'They announce themselves by mDNS. Check that they run, and that UDP port 5353 passes between this network and theirs.'
 export const roleNames: Readonly<Record<string, string>> = {
   gateway: 'Gateway',
+  recorder: 'Recorder',
   encoder: 'Encoder',
   decoder: 'Decoder',
   serial: 'Serial server',
@@ -700,24 +707,38 @@ export const follow = (daemon: string) => `Take address of ${daemon}`
 export const takeAddress = 'Take address'
 export const leaveIt = 'Leave it'
 export const deviceNameHint = 'Of the device in this building.'
-export const passwordOfBoard = 'Password of the board'
-export const passwordOfBoardHint = 'Empty where it has none.'
-export const keyOfGateway = 'Key of the gateway'
-export const keyOfGatewayHint = 'Made at the gateway, under Users: an API key with the role administrator.'
+/** What is asked for beside the name, by the driver. */
+export const secrets = {
+  board: { label: 'Password of the board', hint: 'Empty where it has none.' },
+  gateway: {
+    label: 'Key of the gateway',
+    hint: 'Made at the gateway, under Users: an API key with the role administrator.',
+  },
+  recorder: {
+    label: 'Token of the recorder',
+    hint: 'Made at the recorder, under Accounts, for an operator that sees the cameras.',
+  },
+} as const
+export const camerasBecomeZones =
+  'Its cameras become zones: each of the type camera, with this device and the id of the camera as its address.'
 export const compareRoot = 'Compare root'
 export const compareRootOf = (daemon: string) => `Compare root of ${daemon}`
 export const adoptRoot = 'Adopt this root'
-export const askingForRoot = 'Fetching the root CA of the gateway'
+export const askingForRoot = (driver: string) => `Fetching the root CA of the ${driver}`
 export const rootCouldNotBeRead = 'The root CA could not be read'
 export const fingerprintOfRoot = 'SHA-256 of the root CA'
-export const compareFingerprint = 'Compare this fingerprint with that of the gateway'
-export const compareFingerprintHow =
-  'The page System of the gateway shows it under Certificate, and its log at each start. If they differ, somebody may be in between: leave it. Once adopted, the gateway is driven over HTTPS only, and only while its certificate is from this root.'
+export const compareFingerprint = (driver: string) => `Compare this fingerprint with that of the ${driver}`
+const fingerprintStands = (driver: string) =>
+  driver === 'recorder'
+    ? 'Its log shows it at each start: journalctl -u plantroom-recorder, root certificate.'
+    : 'Its page System shows it under Certificate, and its log at each start.'
+export const compareFingerprintHow = (driver: string) =>
+  `${fingerprintStands(driver)} If they differ, somebody may be in between: leave it. Once adopted, the ${driver} is driven over HTTPS only, and only while its certificate is from this root.`
 export const sameRoot = 'This root is the adopted one'
 export const sameRootMeans = 'There is nothing to do.'
 export const otherRoot = 'This root is not the adopted one'
-export const otherRootMeans = (adopted: string) =>
-  `The fingerprint of the adopted one is ${adopted}. If the gateway was set up anew, compare the new one with its page System, then adopt it. Otherwise somebody may be in between: leave it.`
+export const otherRootMeans = (adopted: string, driver: string) =>
+  `The fingerprint of the adopted one is ${adopted}. If the ${driver} was set up anew, compare the new one. ${fingerprintStands(driver)} Then adopt it. Otherwise somebody may be in between: leave it.`
 export const isAtAnotherAddress = (device: string, place: string) =>
   `${device} has another address. It announces itself at ${place} now.`
 export const waitsForApplyAll = (device: string) => `${device} waits for Apply All.`

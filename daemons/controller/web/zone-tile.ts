@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { CallFault, NoContact, sendLatest } from '#kit/web/call.ts'
 import { daemonNow, isLost, now, zone as zoneOfTime } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
+import { lazy } from '#kit/web/lazy.ts'
 import { age, ended, timeOf } from '#kit/web/numbers.ts'
 import { icon, lamp } from '#kit/web/parts.ts'
 import type { Json } from '../core/json.ts'
@@ -304,6 +305,8 @@ function stepped(now: number | undefined, by: 1 | -1, { min, max, step }: Range)
 
 // A tile: one zone with its name, state, control, and the result of an order.
 
+const Still = lazy(async () => (await import('./still.ts')).Still)
+
 /** The tile. Its foot is always present, so that nothing moves when a text appears. */
 export function ZoneTile({ zone }: { zone: ZoneView }): VNode {
   const orders = useOrders(zone)
@@ -311,7 +314,7 @@ export function ZoneTile({ zone }: { zone: ZoneView }): VNode {
   return html`<article class=${isUnknown(zone) ? 'tile away' : 'tile'}>
     <header><h3>${zone.name}</h3><output class="val" aria-live="off">${value}${unit ? html`<span class="unit"> ${unit}</span>` : null}</output>
       <${Star} kind="zones" id=${zone.id} name=${zone.name} /></header>
-    ${controls({ zone, orders })}${foot(zone, orders)}</article>`
+    ${zone.type === 'camera' ? html`<${Still} zone=${zone} />` : null}${controls({ zone, orders })}${foot(zone, orders)}</article>`
 }
 
 const HEADED: ReadonlySet<string> = new Set(['level', 'volume'])

@@ -112,7 +112,8 @@ export async function openRig(t: Test, url: string, options: RigOptions = {}): P
   const host = new URL(url).host
   let isOffline = false
   page.on('request', (request) => {
-    if (new URL(request.url()).host !== host) strangers.push(request.url())
+    // What a page has made itself has the address of the page behind `blob:`.
+    if (new URL(request.url().replace(/^blob:/, '')).host !== host) strangers.push(request.url())
   })
   page.on('pageerror', (error) => complaints.push(`${error}`))
   page.on('console', (message) => {

@@ -244,6 +244,8 @@ export interface Driver {
   check?(device: Row, command: DriverCommand): void
   /** What webhooks of a device are signed with; undefined if it takes none. */
   webhookSecret?(device: Row): string | undefined
+  /** The request that a zone's picture answers, a JPEG; undefined if the zone shows nothing. */
+  still?(device: Row, zone: Row): DeviceRequest | undefined
   /** What is wrong with a zone of such a device, so that its commands are refused. */
   zoneFlaw?(zone: Row, device: Row): string | undefined
   open(device: Row, zones: readonly Row[], context: DriverContext): Promise<DriverSession>

@@ -1,4 +1,4 @@
-/** Boards and gateways that announce themselves on the network, and the rows that make devices of them. */
+/** Boards, gateways and recorders that announce themselves on the network, and the rows that make devices of them. */
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import type { HeardService } from '#kit/net/mdns/library.ts'
@@ -8,27 +8,34 @@ import { plainText } from '#kit/pure/text.ts'
 import { isObject, type Json } from '../json.ts'
 import { countKey } from '../keys.ts'
 import type { Book, Row } from '../site/book.ts'
+import { driverNameOf } from './driver.ts'
 import { ROOT_KEY, rootOf, writtenPlace } from './gateway/gateway-place.ts'
+import { RECORDER_PORT } from './recorder/recorder.ts'
 
-/** Boards and gateways of the network that are no devices yet. */
+/** Boards, gateways and recorders of the network that are no devices yet. */
 export const foundKeys = Type.Object(
   {
     query_ms: countKey(
       'ms',
       10_000,
       [1000, 600_000],
-      'how often the network is asked which boards and gateways there are',
+      'how often the network is asked which boards, gateways and recorders there are',
     ),
     forget_ms: countKey('ms', 60_000, [15_000, 86_400_000], 'after so long without being announced one is not listed'),
-    max: countKey('', 256, [1, 4096], 'boards and gateways listed; of the sender with most the oldest goes first'),
+    max: countKey('', 256, [1, 4096], 'daemons listed; of the sender with most the oldest goes first'),
     per_sender: countKey('', 32, [1, 4096], 'of one sender, which may be a repeater'),
   },
-  { additionalProperties: false, default: {}, description: 'boards and gateways found on the network' },
+  { additionalProperties: false, default: {}, description: 'boards, gateways and recorders found on the network' },
 )
 
+/** Drivers of what can be found. */
+export const foundDrivers = ['board', 'gateway', 'recorder'] as const
+export type FoundDriver = (typeof foundDrivers)[number]
+
 /** Roles that have a driver here. */
-const DRIVERS: ReadonlyMap<string, 'board' | 'gateway'> = new Map([
+const DRIVERS: ReadonlyMap<string, FoundDriver> = new Map<string, FoundDriver>([
   ['gateway', 'gateway'],
+  ['recorder', 'recorder'],
   ...(['encoder', 'decoder', 'serial', 'usbip'] as const).map((role) => [role, 'board'] as const),
 ])
 
@@ -37,7 +44,7 @@ export interface FoundDaemon {
   /** Its full name on the network. */
   id: string
   role: string
-  driver: 'board' | 'gateway'
+  driver: FoundDriver
   name: string
   /** `lobby.local`, or empty. */
   host: string
@@ -70,7 +77,7 @@ export interface FoundLimits {
 
 interface Heard {
   service: HeardService
-  driver: 'board' | 'gateway'
+  driver: FoundDriver
   atMs: number
   heardAt: number
 }
@@ -121,8 +128,8 @@ export class FoundDaemons {
 
   /**
    * The row of a site file that makes a device of it, or gives its device the address where it is now.
-   * @param wish.secret a board's password, or a key of a gateway
-   * @param wish.root root CA of a gateway, PEM, whose fingerprint somebody compared; the device uses TLS from then on
+   * @param wish.secret a board's password, a key of a gateway, or a token of a recorder
+   * @param wish.root root CA of a gateway or recorder, PEM, whose fingerprint somebody compared; the device uses TLS from then on
    * @param waiting devices that wait for Apply All
    * @throws Fault `found_gone`, `found_known`, `found_root`
    */
@@ -141,7 +148,8 @@ export class FoundDaemons {
       kind: driver,
       host: address,
       port,
-      ...(root !== undefined && { tls: true }),
+      // A recorder's root says it alone.
+      ...(root !== undefined && driver === 'gateway' && { tls: true }),
     }
     const config: Record<string, Json> =
       root === undefined ? {} : { config: { ...objectOf(before?.config), [ROOT_KEY]: root } }
@@ -170,7 +178,7 @@ export class FoundDaemons {
   }
 
   #devices(): Devices {
-    const own = this.#book.rows('device').filter(({ driver }) => driver === 'board' || driver === 'gateway')
+    const own = this.#book.rows('device').filter((row) => foundDrivers.some((driver) => driver === driverNameOf(row)))
     return {
       byLabel: new Map(own.map((row) => [row.serial_number, row])),
       byPlace: new Map(own.map((row) => [placeOf(row), row])),
@@ -211,7 +219,7 @@ function foundOf({ service, driver, heardAt }: Heard, { byLabel, byPlace }: Devi
     name: plainText(text.get('name') ?? '', LONGEST_NAME) || bare || labelOf(id),
     address: reach[0] ?? '',
     version: VERSION.test(version) ? version : null,
-    hasTls: driver === 'gateway' && text.get('scheme') === 'https',
+    hasTls: driver !== 'board' && text.get('scheme') === 'https',
     device: row
       ? { id: row.id, name: String(row.name ?? ''), isMoved: here === undefined, hasRoot: rootOf(row) !== undefined }
       : null,
@@ -224,7 +232,8 @@ function labelOf(id: string): string {
 }
 
 function placeOf(row: Row): string {
-  const { host, port } = writtenPlace(row)
+  const { host, port: written } = writtenPlace(row)
+  const port = written ?? (driverNameOf(row) === 'recorder' ? RECORDER_PORT : null)
   return `${String(host).toLowerCase()}:${port}`
 }
 

@@ -35,6 +35,11 @@ interface HostParts {
 /** Columns that no driver reads: if only these change, the session goes on. */
 const NOT_DRIVEN = new Set(['updated_at', 'icon', 'position', 'elevated', 'overrides', 'zone_group_id'])
 
+const NO_JPEG = 'its recorder sends none that can be shown'
+
+/** States of a lane with a session. */
+const HELD: ReadonlySet<string> = new Set(['ready', 'busy', 'stuck'])
+
 /** Devices opened or closed per turn of the event loop: takes a few milliseconds. */
 const DEVICES_AT_ONCE = 256
 
@@ -152,6 +157,30 @@ export class Drivers implements DriverHost {
 
   check(device: Row, command: DriverCommand): void {
     this.#byName.get(driverNameOf(device))?.check?.(device, command)
+  }
+
+  /**
+   * What a zone shows now, a JPEG. Only asked for while the device is held, which has shown who it is: nothing is sent
+   * with its token before, and none that is lost is asked again and again.
+   * @throws Fault `no_still`, `still_failed`, and those of `DriverContext.request`
+   */
+  async still(zone: Row, signal: AbortSignal): Promise<Uint8Array> {
+    const { book, world } = this.#parts
+    const device = typeof zone.device_id === 'number' ? book.row('device', zone.device_id) : undefined
+    const asked = device && this.#byName.get(driverNameOf(device))?.still?.(device, zone)
+    if (!device || !asked) throw new Fault('no_still', 'This zone is no camera of a recorder.')
+    this.refresh()
+    if (this.#steps) this.#bring(device.id)
+    if (!HELD.has(this.view(device.id)?.state ?? '')) throw new Fault('still_failed', 'its recorder is not connected')
+    const own = world.open(device)
+    try {
+      const { body, status } = await own.request(asked, signal)
+      if (status === 200 && body[0] === 0xff && body[1] === 0xd8) return body
+      const why = status === 404 ? 'it has sent none yet, or its recorder does not show it to this controller' : NO_JPEG
+      throw new Fault('still_failed', why)
+    } finally {
+      own.close()
+    }
   }
 
   /** @returns undefined if the device is not driven */

@@ -122,7 +122,8 @@ function createOffers(book: Book, session: Session): (zone: Row) => Offer {
   }
 }
 
-function isElevated(book: Book, zone: Row): boolean {
+/** Whether only elevated sessions may command it. */
+export function isElevated(book: Book, zone: Row): boolean {
   const device = typeof zone.device_id === 'number' ? book.row('device', zone.device_id) : undefined
   return zone.elevated === true || device?.elevated === true
 }

@@ -1,5 +1,5 @@
 /**
- * TLS to gateways: a connection is handed out only after its certificate was checked against the adopted root CA. The one
+ * TLS to gateways and recorders: a connection is handed out only after its certificate was checked against the adopted root CA. The one
  * exception is the fetch of that root, which has nothing yet to be checked against.
  */
 import { X509Certificate } from 'node:crypto'
@@ -83,12 +83,12 @@ function contextOf(trust: Trust): SecureContext {
   return made
 }
 
-/** SHA-256 of an adopted root, as the page of a gateway shows it. @throws Fault `device_certificate` */
+/** SHA-256 of an adopted root, as the page of a gateway or the log of a recorder shows it. @throws Fault `device_certificate` */
 export function fingerprintOf(root: string): string {
   try {
     return new X509Certificate(root).fingerprint256
   } catch (cause) {
-    const sentence = 'config.root_ca is no certificate that can be read: adopt the gateway again'
+    const sentence = 'config.root_ca is no certificate that can be read: adopt it again'
     throw new Fault('device_certificate', sentence, { cause })
   }
 }
@@ -109,21 +109,21 @@ function refusalOf(place: WebPlace & { tls: Trust }, cause: NodeJS.ErrnoExceptio
   const says = (sentence: string) => new Fault('device_certificate', `${name}: ${sentence}`, { cause })
   if (STRANGERS.has(code))
     return says(
-      `its certificate is not from the root that was adopted (fingerprint ${fingerprintOf(place.tls.root)}); if the gateway was set up anew, adopt it again`,
+      `its certificate is not from the root that was adopted (fingerprint ${fingerprintOf(place.tls.root)}); if it was set up anew, adopt it again`,
     )
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return says(
-      `its certificate is not for ${bare(place.host)}: put one of the names or addresses that the gateway's page lists into transport.host, or this one into http.hosts of the gateway`,
+      `its certificate is not for ${bare(place.host)}: put one of the names or addresses that it is for into transport.host (a gateway's page lists them), or this one into http.hosts there`,
     )
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
     return says(
-      `its certificate ${code === 'CERT_HAS_EXPIRED' ? 'has expired' : 'is not valid yet'}: check the clocks of the gateway and of this machine; if both are right, restart the gateway, and if its root CA has expired, adopt it again`,
+      `its certificate ${code === 'CERT_HAS_EXPIRED' ? 'has expired' : 'is not valid yet'}: check the clocks there and here; if both are right, restart it, and if its root CA has expired, adopt it again`,
     )
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_'))
     return says(
-      `it does not speak TLS (${code}): switch http.tls on at the gateway again, or take tls and root_ca out of the device`,
+      `it does not speak TLS (${code}): switch http.tls on there again, or take tls and root_ca out of the device`,
     )
   return code.startsWith('ERR_TLS_') || code.includes('CERT')
-    ? says(`its certificate cannot be trusted (${code}); if the gateway was set up anew, adopt it again`)
+    ? says(`its certificate cannot be trusted (${code}); if it was set up anew, adopt it again`)
     : unreachable(name, cause)
 }

@@ -27,7 +27,10 @@ function houseOf(word: string): FakeHouse {
     [...(house.tables.get('zone') ?? [])].map((row) => (HIDDEN.includes(row.id) ? { ...row, name: word } : row)),
   )
   for (const id of [1, 2, 3]) Object.assign(house.devices.get(id) ?? {}, { lastSeenAt: 1000 })
-  for (const id of HIDDEN) house.zones.set(id, { state: word, level: word.length })
+  for (const id of HIDDEN) {
+    house.zones.set(id, { state: word, level: word.length })
+    house.stills.set(id, word)
+  }
   house.records = Array.from({ length: word.length }, (_, at) => record(at + 1, word))
   house.found = [
     {
@@ -106,6 +109,8 @@ const call: fc.Arbitrary<Call> = fc.oneof(
     { method: 'POST', path: '/ui/ledger/acknowledge', body: { id: 1 } },
     { method: 'POST', path: '/ui/ledger/acknowledge', body: { id: 99 } },
     { method: 'GET', path: '/ui/zones' },
+    { method: 'GET', path: '/ui/zone/still?zone=8' },
+    { method: 'GET', path: '/ui/zone/still?zone=7' },
     { method: 'GET', path: '/ui/site' },
     { method: 'GET', path: '/ui/me' },
     { method: 'GET', path: '/ui/devices' },

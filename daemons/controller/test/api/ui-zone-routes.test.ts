@@ -6,10 +6,10 @@ import { serveUi, type Visitor } from '../ui-server.ts'
 
 async function here(t: { teardown(run: () => unknown): void }, who: 'ada' | 'sam' = 'ada') {
   const house = harbourHouse()
-  const { visitor } = await serveUi(t, house)
+  const { url, visitor } = await serveUi(t, house)
   const browser = visitor()
   await signIn(house, browser, who)
-  return { house, browser }
+  return { house, browser, url }
 }
 
 async function signIn(house: FakeHouse, browser: Visitor, username: string): Promise<void> {
@@ -89,4 +89,49 @@ t.test('passes on bodies of any shape, and reaches no rule without a session', a
   t.equal((await browser.call('POST', '/ui/command', { zone_id: 1, command: 'on' })).status, 401)
   t.equal((await browser.call('POST', '/ui/macro', { macro_id: 5 })).status, 401)
   t.equal(house.asked.length, 5)
+})
+
+t.test('3A.still.jpg a picture is for who sees its zone, and an open page is recorded once', async (t) => {
+  const { browser, house, url } = await here(t)
+  const picture = Uint8Array.of(0xff, 0xd8, 0xff, 0xd9)
+  for (const id of [1, 5, 7]) house.stills.set(id, picture)
+  house.stills.set(2, 'There is no picture of this camera: its recorder is not connected.')
+  const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ')
+  const before = house.records.length
+  const uses: unknown[] = []
+  const { people } = house.parts
+  const { sessionOf } = people
+  people.sessionOf = (token, from, isUse) => {
+    uses.push(isUse)
+    return sessionOf(token, from, isUse)
+  }
+  for (let times = 0; times < 3; times++) {
+    const reply = await fetch(`${url}/ui/zone/still?zone=1`, { headers: { cookie } })
+    t.same(Buffer.from(await reply.arrayBuffer()), Buffer.from(picture))
+    t.match(Object.fromEntries(reply.headers), {
+      ...{ 'content-type': 'image/jpeg', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' },
+      'content-security-policy': /sandbox/,
+    })
+  }
+  for (let times = 0; times < 2; times++)
+    t.match(await browser.call('GET', '/ui/zone/still?zone=2'), {
+      status: 502,
+      body: { error: 'still_failed', message: house.stills.get(2) },
+    })
+  t.equal(house.records.length - before, 2)
+  t.same(new Set(uses), new Set([false]), 'an open page keeps no session alive')
+  t.match(house.records.slice(0, 2), [
+    { path: '/ui/zone/still', target: 'zone 2', status: 502, granted: false },
+    { path: '/ui/zone/still', target: 'zone 1', status: 200, granted: true, username: 'ada' },
+  ])
+  for (const id of [3, 5, 7, 999])
+    t.match(
+      await browser.call('GET', `/ui/zone/still?zone=${id}`),
+      { status: 404, body: { error: 'no_still' } },
+      `${id}`,
+    )
+  for (const query of ['', '?zone=0', '?zone=a', '?zone=1&zone=5', '?zone=1&v=2'])
+    t.equal((await browser.call('GET', `/ui/zone/still${query}`)).status, 400, query)
+  browser.cookies.clear()
+  t.equal((await browser.call('GET', '/ui/zone/still?zone=1')).status, 401)
 })

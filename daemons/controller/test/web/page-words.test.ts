@@ -248,6 +248,7 @@ t.test('tells calls that are no commands by what they are for, and others by the
   )
   t.equal(said({ path: '/api/data/zone', target: 'entity zone' }), 'ada read the table zone.')
   t.equal(said({ path: '/ui/me' }), 'ada looked at me.')
+  t.equal(said({ path: '/ui/zone/still', target: 'zone 12' }), 'ada began to look at a camera.')
   t.equal(said({ path: '/api/me' }), 'ada called GET /api/me.')
   t.equal(said({ path: '/ui/zones', status: 500, granted: false }), 'ada asked for zones: failed, 500.')
   t.equal(

@@ -39,7 +39,7 @@ import {
 import { addressOf, columnOf, flawIn, inside } from '../row-config.ts'
 import { switchedBy, zonePatch } from '../zone-values.ts'
 
-const USUAL_PORT = 3133
+export const RECORDER_PORT = 3133
 
 /** Pulses last minutes. With a later end, an output is shown as off only once the recorder says so. */
 const LONGEST_PULSE_MS = 3_600_000
@@ -60,6 +60,12 @@ export function createRecorderDriver(): Driver {
       readRecorderAddress(addressOf(zone)) === undefined
         ? 'its address names no camera: the id of one, such as 4f1c09aa, or of one of its outputs, 4f1c09aa/relay1'
         : undefined,
+    still(device, zone) {
+      const address = readRecorderAddress(addressOf(zone))
+      if (address === undefined || address.output !== null) return undefined
+      const path = `${pathOf(address.camera)}/still.jpg?width=${STILL_PIXELS}`
+      return { ...placeOf(device), method: 'GET', path, headers: headersOf(device.api_key) }
+    },
     async open(device, zones, context) {
       const session = new RecorderSession(device, zones, context)
       await session.open()
@@ -68,9 +74,16 @@ export function createRecorderDriver(): Driver {
   }
 }
 
+/** Width of a picture on the pages: a tile of a phone at twice its dots. */
+const STILL_PIXELS = 640
+
+function headersOf(token: Json | undefined): Readonly<Record<string, string>> {
+  return typeof token === 'string' && token !== '' ? { authorization: `Bearer ${token}` } : {}
+}
+
 /** HTTPS if the device has a root CA. @throws Fault `transport_invalid` */
 function placeOf(device: Row): WebPlace {
-  const place = tcpPlaceOf(device, USUAL_PORT)
+  const place = tcpPlaceOf(device, RECORDER_PORT)
   const { value: root } = inside(columnOf(device, 'config'), 'root_ca')
   if (root === undefined) return place
   if (typeof root !== 'string' || !root.includes('-----BEGIN CERTIFICATE-----'))
@@ -164,8 +177,7 @@ class RecorderSession implements DriverSession {
     this.#context = context
     this.#device = device
     this.#place = placeOf(device)
-    const token = context.secret('api_key') ?? ''
-    this.#headers = token === '' ? {} : { authorization: `Bearer ${token}` }
+    this.#headers = headersOf(context.secret('api_key'))
     this.#zones = Map.groupBy(zones, (zone) => addressOf(zone).trim())
   }
 
@@ -224,7 +236,7 @@ class RecorderSession implements DriverSession {
     if ([301, 302, 307, 308].includes(status))
       throw new Fault(
         'device_refused',
-        'the recorder speaks HTTPS: put the root CA that it hands out into config.root_ca',
+        'the recorder speaks HTTPS, and its root CA was not adopted yet: on the page System, under Found on the network, compare its fingerprint and adopt it',
       )
   }
 

@@ -3,8 +3,12 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import type { HeardService } from '#kit/net/mdns/library.ts'
 import { FoundDaemons } from '../../../core/drivers/found.ts'
+import { createRecorderDriver } from '../../../core/drivers/recorder/recorder.ts'
 import type { Row } from '../../../core/site/book.ts'
+import { notDriven } from '../../../core/site/not-driven.ts'
 import { bookOf } from '../site/book-of.ts'
+
+const PEM = '-----BEGIN CERTIFICATE-----'
 
 const LIMITS = { forgetMs: 60_000, max: 6, perSender: 4 }
 
@@ -178,6 +182,39 @@ t.test('a gateway that has moved goes on with its root, also where its host is w
     named.found.hear(secure)
     t.match(named.found.list(), [{ device: { isMoved: false } }], host)
   }
+})
+
+t.test('a recorder is found, and made a device that its driver takes, also one with HTTPS', async (t) => {
+  const id = 'recorder-1._plantroom._tcp.local'
+  const said = { role: 'recorder', name: 'Cameras\u0000 of\u202e the\u0007 yard' }
+  const { found } = here()
+  found.hear(service('recorder-1', { port: 3133 }, said))
+  t.match(found.list(), [{ driver: 'recorder', role: 'recorder', name: 'Cameras of the yard', hasTls: false }])
+  const row = found.rowOf({ id, secret: 'prc_token' })
+  t.strictSame(row, {
+    ...{ name: 'Cameras of the yard', driver: 'recorder', serial_number: 'recorder-1', model: 'recorder' },
+    ...{ transport: { kind: 'recorder', host: '10.20.4.8', port: 3133 }, firmware: '1.2.3', api_key: 'prc_token' },
+  })
+  found.hear(service('recorder-1', { port: 3133 }, { ...said, scheme: 'https' }))
+  t.throws(() => found.rowOf({ id, secret: 'prc_token' }), { code: 'found_root' })
+  const secure = found.rowOf({ id, secret: 'prc_token', root: PEM })
+  t.match(secure, { transport: row.transport, config: { root_ca: PEM } })
+  const driver = createRecorderDriver()
+  for (const made of [row, secure]) {
+    t.equal(driver.flaw?.(made as Row), undefined)
+    t.strictSame(
+      notDriven((table) => (table === 'device' ? [made as Row] : []), [driver]),
+      [],
+    )
+  }
+})
+
+t.test('a recorder that was added by hand is known, its driver unnamed and its port the usual one', async (t) => {
+  const transport = { kind: 'recorder', host: 'lobby.local' }
+  const { found } = here([{ id: 3, name: 'Yard', transport }])
+  found.hear(service('recorder-1', { port: 3133 }, { role: 'recorder' }))
+  found.hear(service('recorder-2', { port: 3134 }, { role: 'recorder', name: 'Other' }))
+  t.match(found.list(), [{ device: { id: 3, name: 'Yard', isMoved: false } }, { device: null }])
 })
 
 t.test('a device that has moved gets its new address, and keeps what else its transport says', async (t) => {

@@ -56,9 +56,9 @@ const refused: [title: string, served: () => ReturnType<typeof authority> | unde
   [
     'a certificate of another root',
     () => authority(),
-    /not from the root that was adopted \(fingerprint [0-9A-F:]{95}\); if the gateway was set up anew, adopt it again/,
+    /not from the root that was adopted \(fingerprint [0-9A-F:]{95}\); if it was set up anew, adopt it again/,
   ],
-  ['no TLS at all', () => undefined, /it does not speak TLS .*: switch http\.tls on at the gateway again/],
+  ['no TLS at all', () => undefined, /it does not speak TLS .*: switch http\.tls on there again/],
 ]
 for (const [what, served, sentence] of refused)
   t.test(`${what} loses the device with a sentence, and no key is sent`, async (t) => {

@@ -21,6 +21,8 @@ interface Played {
   /** What the camera's route of outputs answers; without it, 404. */
   outputs?: object
   moved?: boolean
+  /** What its cameras show; without it, 404. */
+  still?: Uint8Array
   /** A recorder that knows no `hello=ids`. */
   old?: boolean
   /** So many cameras more. */
@@ -29,11 +31,12 @@ interface Played {
 
 async function stageOf(
   t: Test,
-  { device = {}, more = 0, moved = false, old = false, outputs, zone = 'cam1' }: Played = {},
+  { device = {}, more = 0, moved = false, old = false, outputs, still, zone = 'cam1' }: Played = {},
 ) {
   const posts: { path: string; body: unknown }[] = []
   const sockets = new Set<WebSocket>()
   const unsigned: (string | undefined)[] = []
+  const stills: (string | undefined)[] = []
   let cameras = [
     ...Array.from({ length: more }, (_, at) => cameraOf(`b${at}`)),
     ...[cameraOf('cam1'), cameraOf('cam2')],
@@ -53,6 +56,10 @@ async function stageOf(
       const byId = cameras.toSorted((one, other) => (one.id < other.id ? -1 : 1))
       const page = byId.filter(({ id }) => id > (searchParams.get('after') ?? ''))
       return end(200, old ? cameras : page.slice(0, Number(searchParams.get('limit'))))
+    }
+    if (pathname.endsWith('/still.jpg')) {
+      stills.push(request.url)
+      return still ? response.end(still) : end(404, { error: 'no_picture' })
     }
     if (request.method === 'GET') return outputs ? end(200, outputs) : end(404, { error: 'not_found' })
     posts.push({ path: request.url ?? '', body: JSON.parse(text) })
@@ -87,7 +94,11 @@ async function stageOf(
     fields: 64,
   })
   return {
-    ...{ ...stage, posts, sockets, unsigned },
+    ...{ ...stage, posts, sockets, stills, unsigned },
+    still: (id = 1) => {
+      const row = { id, device_id: id, type: 'camera', address: zone, created_at: 0, updated_at: 0 }
+      return stage.host.still(row, AbortSignal.timeout(5000))
+    },
     has: (...next: ReturnType<typeof cameraOf>[]) => {
       cameras = next
     },
@@ -244,7 +255,7 @@ t.test(
     t.match(refused.live.device(1).error, /takes no token from here: make one there/)
     const moved = await stageOf(t, { moved: true })
     await until('it is refused', () => moved.live.device(1).state === 'offline')
-    t.match(moved.live.device(1).error, /speaks HTTPS: put the root CA/)
+    t.match(moved.live.device(1).error, /speaks HTTPS, and its root CA was not adopted yet/)
     t.same(new Set(moved.unsigned), new Set(['/api/identity']))
   },
 )
@@ -302,3 +313,33 @@ t.test('3A.events a recorder that greets with the cameras themselves is heard to
   await heard()
   await until('it records', () => reading().state === 'recording')
 })
+
+t.test(
+  '3A.still.jpg a zone shows what its camera sees, asked for with the token while the recorder is there',
+  async (t) => {
+    const picture = Uint8Array.of(0xff, 0xd8, 0xff, 0xd9)
+    const isHeld = ({ host }: Pick<typeof good, 'host'>) => until('it is held', () => host.view(1)?.state === 'ready')
+    const good = await stageOf(t, { still: picture })
+    await isHeld(good)
+    t.same(await good.still(), Buffer.from(picture))
+    t.same(good.stills, ['/api/cameras/cam1/still.jpg?width=640'])
+    t.same(new Set(good.unsigned), new Set(['/api/identity']))
+    await t.rejects(good.still(9), { code: 'no_still' }, 'a zone without a device')
+    for (const [played, message] of [
+      [{}, /it has sent none yet, or its recorder does not show it/],
+      [{ still: Buffer.from('<svg onload="alert(1)">') }, /its recorder sends none that can be shown/],
+      [{ still: Buffer.concat([picture, Buffer.alloc(2_000_000)]) }, /./],
+    ] as const) {
+      const bad = await stageOf(t, played)
+      await isHeld(bad)
+      await t.rejects(bad.still(), { message })
+    }
+    const output = await stageOf(t, { still: picture, zone: 'cam1/relay1' })
+    await isHeld(output)
+    await t.rejects(output.still(), { code: 'no_still' }, 'an output has no picture')
+    const moved = await stageOf(t, { still: picture, moved: true })
+    await until('it is refused', () => moved.live.device(1).state === 'offline')
+    await t.rejects(moved.still(), { code: 'still_failed', message: 'its recorder is not connected' })
+    t.same([output.stills, moved.stills], [[], []], 'no token goes to one that has not shown who it is')
+  },
+)

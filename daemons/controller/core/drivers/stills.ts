@@ -1,0 +1,159 @@
+/** Stills of cameras for the pages: however many people look, a recorder is asked for each of them at a bounded pace. */
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import type { Row } from '../site/book.ts'
+
+interface StillParts {
+  clock: Clock
+  /** Asks the device of a zone. @throws Fault why there is none */
+  ask(zone: Row, signal: AbortSignal): Promise<Uint8Array>
+  /** As the settings of the same names in the table `drivers`. */
+  limits: {
+    stillMs: number
+    stills: number
+    stillsAtOnce: number
+    stillsPerDevice: number
+    stillLookMs: number
+    stillLooks: number
+    deadlineMs: number
+  }
+}
+
+/** What was asked for last, of a zone as its row was then. */
+interface Kept {
+  zone: Row
+  askedMs: number
+  answer: Promise<Uint8Array>
+  isSettled: boolean
+}
+
+export interface Stills {
+  /** How often a page asks while it shows one. */
+  everyMs: number
+  /**
+   * What a camera shows, at most `everyMs` old; whoever asks meanwhile gets the same, or the same fault.
+   * @throws Fault `no_still` if the zone is no camera, `still_failed` with a sentence
+   */
+  still(zone: Row): Promise<Uint8Array>
+  /** Whether this person begins to look at a zone: not while a page asks for its picture again and again. */
+  isNewLook(userId: number, zoneId: number): boolean
+}
+
+export function createStills({ ask, clock, limits }: StillParts): Stills {
+  const inTurn = createTurns(limits)
+  /** The one that was asked for last at the end. */
+  const kept = new Map<number, Kept>()
+  let underWay = 0
+  const looks = new Map<string, number>()
+
+  async function askInTime(zone: Row): Promise<Uint8Array> {
+    const end = new AbortController()
+    const late = clock.after(limits.deadlineMs, () => end.abort(new Fault('driver_timeout', 'no picture came in time')))
+    underWay++
+    try {
+      return await inTurn(zone.device_id, end.signal, () => ask(zone, end.signal))
+    } catch (cause) {
+      if (!(cause instanceof Fault) || cause.code === 'no_still') throw cause
+      throw failed(whyOf(cause), cause)
+    } finally {
+      underWay--
+      late.cancel()
+    }
+  }
+
+  function keep(zone: Row): Promise<Uint8Array> {
+    kept.delete(zone.id)
+    for (const [id, { isSettled }] of kept) {
+      if (kept.size < limits.stills) break
+      if (isSettled) kept.delete(id)
+    }
+    const answer = askInTime(zone)
+    const one: Kept = { zone, askedMs: clock.monotonicMs(), answer, isSettled: false }
+    const settled = () => {
+      one.isSettled = true
+    }
+    void answer.then(settled, settled)
+    kept.set(zone.id, one)
+    return answer
+  }
+
+  return {
+    everyMs: limits.stillMs,
+    async still(zone) {
+      const held = kept.get(zone.id)
+      // A row is never changed in place: another one may name another camera.
+      if (held?.zone === zone && clock.monotonicMs() - held.askedMs < limits.stillMs) return held.answer
+      if (underWay >= limits.stills) throw failed('too many pictures are being fetched at once')
+      return keep(zone)
+    },
+    isNewLook(userId, zoneId) {
+      const key = `${userId}/${zoneId}`
+      const nowMs = clock.monotonicMs()
+      const beforeMs = looks.get(key) ?? Number.NEGATIVE_INFINITY
+      looks.delete(key)
+      for (const oldest of looks.keys()) {
+        if (looks.size < limits.stillLooks) break
+        looks.delete(oldest)
+      }
+      looks.set(key, nowMs)
+      return nowMs - beforeMs >= limits.stillLookMs
+    },
+  }
+}
+
+/** Why there is none, in words for whoever looks: those of transports name addresses. */
+function whyOf({ code, message }: Fault): string {
+  if (code === 'still_failed') return message
+  return code === 'answer_too_long' ? 'it is larger than this controller takes' : 'its recorder does not answer'
+}
+
+function failed(why: string, cause?: Fault): Fault {
+  return new Fault('still_failed', `There is no picture of this camera: ${why}.`, cause && { cause })
+}
+
+interface Waiting {
+  device: unknown
+  start(): void
+}
+
+/** Runs a task once fewer than so many run, of its device and in all; gives up with the signal. */
+type InTurn = <Result>(device: unknown, signal: AbortSignal, task: () => Promise<Result>) => Promise<Result>
+
+function createTurns({ stillsAtOnce, stillsPerDevice }: StillParts['limits']): InTurn {
+  const running: unknown[] = []
+  /** Bounded by the caller. */
+  const waiting: Waiting[] = []
+
+  function startNext(): void {
+    while (running.length < stillsAtOnce) {
+      const at = waiting.findIndex(({ device }) => running.filter((one) => one === device).length < stillsPerDevice)
+      const [next] = at < 0 ? [] : waiting.splice(at, 1)
+      if (!next) return
+      running.push(next.device)
+      next.start()
+    }
+  }
+
+  function turn(device: unknown, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const one: Waiting = { device, start: resolve }
+      waiting.push(one)
+      signal.addEventListener('abort', () => {
+        const at = waiting.indexOf(one)
+        if (at >= 0) waiting.splice(at, 1)
+        reject(signal.reason)
+      })
+      startNext()
+    })
+  }
+
+  return async (device, signal, task) => {
+    await turn(device, signal)
+    try {
+      return await task()
+    } finally {
+      running.splice(running.indexOf(device), 1)
+      startNext()
+    }
+  }
+}
