@@ -218,7 +218,9 @@ function runningVersion(world: World): string {
 
 /** As RAUC has noted them at each installation; of the system that the card was flashed with, as when it was last good. */
 async function versionsOf(world: World): Promise<Partial<Record<SlotName, string>>> {
-  const text = await callProgram(world, 'rauc', ['status', '--detailed', '--output-format=json']).catch(() => '{}')
+  const text = await callProgram(world, 'rauc', ['status', '--detailed', '--output-format=json']).catch(() => undefined)
+  // What was good once may have been replaced since: without RAUC nobody knows what is there now.
+  if (text === undefined) return {}
   const { slots = [] } = JSON.parse(text) as { slots?: Record<string, RaucSlot>[] }
   const known = slots
     .flatMap((one) => Object.values(one))
