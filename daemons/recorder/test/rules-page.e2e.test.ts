@@ -104,7 +104,10 @@ async function speaks(t: Test, { audit, boss, page, visit, yard }: Stage): Promi
   await page.getByRole('button', { name: 'Add message' }).click()
   await page.getByText(/We close in ten minutes\./).waitFor()
   const { body: both } = await boss.call('GET', '/api/talk/messages')
-  t.match(both.find(({ name }: { name: string }) => name === 'Closing'), { source: 'text', voice: 'en' })
+  t.match(
+    both.find(({ name }: { name: string }) => name === 'Closing'),
+    { source: 'text', voice: 'en' },
+  )
   await audit(t, 'messages')
   await visit('camera', yard)
   await page.getByRole('button', { name: 'Ask for its loudspeaker' }).click()

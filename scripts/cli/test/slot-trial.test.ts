@@ -128,7 +128,11 @@ t.test('the old system tells what became of the new one', async (t) => {
   const last = { result: 'on_trial' as const, version: '1.0.0', runs: '1.0.0', why: 'plantroom-board is failed', at: 1 }
   t.match((await trial({ state, last })).kept.at(-1), { result: 'fell_back', why: 'plantroom-board is failed' })
   const other = { ...last, version: '3.0.0' }
-  t.match((await trial({ state, last: other })).kept.at(-1), { version: '3.0.0' }, 'whoever was on trial said who it was')
+  t.match(
+    (await trial({ state, last: other })).kept.at(-1),
+    { version: '3.0.0' },
+    'whoever was on trial said who it was',
+  )
 })
 
 t.test('a slot that an interrupted installation left is no update that failed', async (t) => {
