@@ -113,7 +113,7 @@ test: ## sets everything up and runs every check and test
 measure: build ## what takes a quiet machine or minutes: pace of sound, steps of a page, a million frames for each decoder; no part of make test
 	@scripts/apt-setup.sh test
 	@$(MAKE) detector || echo 'going on without: what needs it is skipped, with its reason'
-	@node scripts/run-tests.ts measure daemons/recorder/test/eyes.e2e.test.ts
+	@node scripts/run-tests.ts measure
 
 .PHONY: bench
 bench: bench-gateway bench-serial bench-audio bench-controller bench-recorder bench-updates ## every measurement

@@ -36,7 +36,7 @@ export async function talkOf(context: Context, cameras: CameraBook): Promise<Tal
     userAgent: userAgentOf(version),
   })
   const talk = createTalk({
-    ...{ clock, log, talker, messages, most },
+    ...{ clock, log, talker, messages, most, endMs: config.talk.end_ms },
     keep: async (camera, talkback) => void (await cameras.change(camera, { talkback })),
   })
   const limits = { uploadBytes: config.talk.upload_bytes, idleMs: config.cameras.answer_ms }

@@ -106,7 +106,7 @@ async function speaks(t: Test, { audit, boss, page, visit, yard }: Stage): Promi
   const { body: both } = await boss.call('GET', '/api/talk/messages')
   t.match(
     both.find(({ name }: { name: string }) => name === 'Closing'),
-    { source: 'text', voice: 'en' },
+    { source: 'speech' },
   )
   await audit(t, 'messages')
   await visit('camera', yard)

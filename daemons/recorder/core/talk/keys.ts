@@ -16,6 +16,10 @@ export const talk = Type.Object(
       ...{ default: 8, minimum: 1, maximum: 128 },
       description: 'cameras that speak, or are asked for their loudspeaker, at once',
     }),
+    end_ms: Type.Integer({
+      ...{ default: 500, minimum: 0, maximum: 10_000, unit: 'ms' },
+      description: 'from the last sample to the end of the session: loudspeakers play from a buffer',
+    }),
     heard_bytes: Type.Integer({
       ...{ default: 1_048_576, minimum: 65_536, maximum: 16_777_216, unit: 'bytes' },
       description: 'what a camera may send while it is spoken to; beyond, it is ended',

@@ -16,6 +16,8 @@ interface TalkParts {
   keep(camera: string, talkback: Talkback): Promise<void>
   /** Cameras at once; key `talk.cameras`. */
   most: number
+  /** From the last sample to the end of the session; key `talk.end_ms`. */
+  endMs: number
 }
 
 /** What is being said. */
@@ -40,7 +42,7 @@ export interface Talk {
 }
 
 export function createTalk(parts: TalkParts): Talk {
-  const { clock, log, messages, most, talker } = parts
+  const { clock, endMs, log, messages, most, talker } = parts
   const busy = new Map<string, { abort: AbortController; speaks: boolean }>()
 
   /** A camera that is asked or speaks. */
@@ -86,7 +88,7 @@ export function createTalk(parts: TalkParts): Talk {
       try {
         const samples = await messages.soundOf(id)
         const line = await open(record, abort.signal)
-        const done = sayAll({ clock, line, signal: abort.signal }, samples, repeat).then((fault) => {
+        const done = sayAll({ clock, endMs, line, signal: abort.signal }, samples, repeat).then((fault) => {
           busy.delete(record.id)
           if (fault && fault.code !== 'talk_stopped')
             log.warning('a camera was lost while it spoke', { camera: record.name, fault })
@@ -116,16 +118,29 @@ function stopped(): Fault {
 
 /** @returns why not all of it was said */
 async function sayAll(
-  to: Parameters<typeof speak>[0],
+  to: Parameters<typeof speak>[0] & { endMs: number },
   samples: Int16Array,
   repeat: number,
 ): Promise<Fault | undefined> {
   try {
     for (let time = 0; time < repeat && !to.signal.aborted; time++) await speak(to, samples)
-    return to.signal.aborted ? stopped() : undefined
+    if (to.signal.aborted) return stopped()
+    await isHeard(to)
+    return undefined
   } catch (error) {
     return faultOf(error, 'camera_ended', 'The camera was lost while it spoke.')
   } finally {
     to.line.close()
   }
+}
+
+/** A loudspeaker plays from a buffer, and drops the last words if the session ends before it has played them. */
+async function isHeard({ clock, endMs, line, signal }: Parameters<typeof sayAll>[0]): Promise<void> {
+  const played = Promise.withResolvers<void>()
+  const timer = clock.after(endMs, played.resolve)
+  const end = () => played.resolve()
+  signal.addEventListener('abort', end, { once: true })
+  await Promise.race([played.promise, line.over])
+  signal.removeEventListener('abort', end)
+  timer.cancel()
 }

@@ -22,7 +22,9 @@ const artifact: ArtifactRecord = {
 }
 /** Where daemons share a database, each reads its password from a file. */
 function stageOf(t: Test, url: string, more: Partial<UpdatesConfig['store']> = {}) {
-  return storeStage(t, url, { password_file: url === '' ? '' : (postgres?.passwordFile ?? ''), ...more })
+  const password = { password_file: url === '' ? '' : (postgres?.passwordFile ?? '') }
+  // On a busy machine a database answers late; tests of what is too late say what that is.
+  return storeStage(t, url, { ...password, connect_ms: 30_000, answer_ms: 30_000, ...more })
 }
 
 const session = { hash: 'h', username: 'admin', password: 'p', beganAt: 1 }

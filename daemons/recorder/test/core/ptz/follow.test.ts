@@ -145,7 +145,7 @@ t.test('A.follow a stop ends it although the camera does not answer, and keeps i
   Object.assign(it.walk, { panPerS: 2 })
   await it.clock.run(2500)
   t.equal(it.status().state, 'following')
-  it.camera.traits.refuses = new Set(['GetStatus'])
+  it.camera.traits.refuses = new Set(['AbsoluteMove'])
   await t.rejects(it.follows.stop(CAMERA), { code: 'onvif_unsupported' })
   t.match(it.status(), { state: 'paused', lastEnded: { why: 'stopped' } })
   it.camera.traits.refuses = new Set()

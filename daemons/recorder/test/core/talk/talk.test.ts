@@ -7,6 +7,7 @@ import type { CameraRecord, Talkback } from '../../../core/cameras/book.ts'
 import type { TalkLine } from '../../../core/talk/speaking.ts'
 import { createTalk } from '../../../core/talk/talk.ts'
 
+const END_MS = 500
 const SECOND = Int16Array.from({ length: 8000 }, (_, n) => n)
 
 /** Cameras that take what they are sent, and a message of a second. */
@@ -17,7 +18,7 @@ function stage({ most = 2, law = 'PCMU' as const } = {}) {
   const state = { takes: true, refusal: undefined as Fault | undefined, closed: 0, opens: Promise.resolve() }
   const lost = Promise.withResolvers<Fault>()
   const talk = createTalk({
-    ...{ clock, log: silentLog, most },
+    ...{ clock, log: silentLog, most, endMs: END_MS },
     talker: {
       async open(_, signal): Promise<TalkLine> {
         await state.opens
@@ -61,8 +62,12 @@ t.test('RFC 3551, 4.2: a packet of 160 bytes goes each 20 ms, and repeats follow
     clock.advance(20)
     await settled()
   }
-  t.equal(await done, undefined)
   t.equal(packets.length, 100)
+  clock.advance(END_MS - 200)
+  await settled()
+  t.equal(state.closed, 0, 'the loudspeaker still plays from its buffer')
+  clock.advance(200)
+  t.equal(await done, undefined)
   t.ok(packets.every((length) => length === 160))
   t.equal(state.closed, 1)
 })
