@@ -55,11 +55,12 @@ const COSTS: Record<Kind, Cost> = {
 
 /** Test files of a kind below `folder`, as relative paths in a stable order. */
 export function testFiles(folder: string, kind: Kind): string[] {
-  if (kind === 'vm' || kind === 'image')
-    return globSync(`{daemons,kit,native,scripts}/**/*.${kind}-test.ts`, { cwd: folder }).sort()
-  const found = globSync('{daemons,kit,native,scripts}/**/*.test.ts', { cwd: folder })
-  const kindOf = (file: string) => /\.(e2e|measure)\.test\.ts$/.exec(file)?.[1] ?? 'unit'
+  const found = globSync('{daemons,kit,native,scripts}/**/*.{test,vm-test,image-test}.ts', { cwd: folder })
   return found.filter((file) => !file.includes('node_modules/') && kindOf(file) === kind).sort()
+}
+
+function kindOf(file: string): Kind {
+  return KINDS.find((kind) => new RegExp(`\\.${kind}[.-]test\\.ts$`).test(file)) ?? 'unit'
 }
 
 /** Adds up several tallies. */
@@ -135,10 +136,8 @@ async function main(args: string[]): Promise<number> {
   }
   for (const kind of asked.filter((one) => !sideBySide.includes(one)))
     tallies.push(...(await runBatches([batchOf(kind)], root)))
-  // A measurement, a guest and a board have their own time when they are named, too; all others that of end-to-end files.
-  const costOf = (file: string) => KINDS.find((kind) => new RegExp(`\\.${kind}[.-]test\\.ts$`).test(file)) ?? 'e2e'
   for (const kind of KINDS) {
-    const files = named.filter((file) => costOf(file) === kind)
+    const files = named.filter((file) => kindOf(file) === kind)
     if (files.length > 0) tallies.push(...(await runFiles(files, root, { ...COSTS[kind], nodeArgs })))
   }
   tallies.unshift(tallyOfChecks(await checks))

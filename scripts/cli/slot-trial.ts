@@ -135,8 +135,9 @@ async function tellFallBack(world: TrialWorld, state: BootState): Promise<void> 
   if (state.first !== other || !isWhole || startsLeft > 0) return
   const last = await world.outcome()
   // What RAUC knows of a slot may not be told on a busy board; whoever was on trial wrote down who it was.
-  const tried = last?.result === 'on_trial' ? last.version : await world.versionIn(other)
-  const why = (last?.result === 'on_trial' ? last.why : null) ?? 'it did not start, or not as far as its health check'
+  const onTrial = last?.result === 'on_trial' ? last : undefined
+  const tried = onTrial ? onTrial.version : await world.versionIn(other)
+  const why = onTrial?.why ?? 'it did not start, or not as far as its health check'
   world.say(`slot ${other} (${tried ?? 'version not known'}) was tried and has failed: ${why}`)
   await keep(world, { result: 'fell_back', version: tried, runs: version, why, at: clock.epochMs() })
 }

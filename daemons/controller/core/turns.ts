@@ -10,12 +10,12 @@ interface Turns<Key> {
   run<Result>(key: Key, change: () => Promise<Result>): Promise<Result>
 }
 
-/** Keys without waiting tasks are removed. */
-export function createTurnsByKey<Key>(): Turns<Key> {
+/** Keys without waiting tasks are removed. @param make how those of one key wait; default: one after another */
+export function createTurnsByKey<Key>(make: () => InTurn = createSerialTurn): Turns<Key> {
   const lines = new Map<Key, { inTurn: InTurn; waiting: number }>()
   return {
     async run(key, change) {
-      const line = lines.get(key) ?? { inTurn: createSerialTurn(), waiting: 0 }
+      const line = lines.get(key) ?? { inTurn: make(), waiting: 0 }
       lines.set(key, line)
       line.waiting++
       try {

@@ -56,7 +56,7 @@ export interface FakeHouse extends FakeFiles, FakeDesks {
   written: { by: string }[]
   attributeListeners: Set<(id: number) => void>
   found: FoundDaemon[]
-  /** Pictures of cameras by zone, or why there is none. */
+  /** By zone: the picture of its camera, or the fault that is answered instead. */
   stills: Map<number, Uint8Array | string>
   /** Zones whose picture was asked for, in order. */
   lookedAt: number[]

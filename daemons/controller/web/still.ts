@@ -8,7 +8,7 @@ import type { ZoneView } from '../core/live/zones.ts'
 import { isSignedOut, list } from './state.ts'
 import * as texts from './texts.ts'
 
-/** A picture, or why there is none; neither until the first answer. `none`: the zone is no camera. */
+/** A picture, or the reason why it is missing; null until the first answer. `none`: the zone is no camera. */
 type Shown = { url: string } | { why: string } | 'none' | null
 
 /** A controller waits for its recorder meanwhile. */

@@ -171,14 +171,15 @@ async function found(parts: EventRouteParts, account: AccountRecord, wish: Event
   // Before it is asked what is written: what is written meanwhile is in one of the two.
   const fresh = freshOf(parts, wish)
   const rows = new Map((await store.find(wish)).map((row) => [row.id, row]))
-  for (const event of fresh) {
-    const { recognised } = rows.get(event.id) ?? (await store.one(event.id)) ?? event
-    rows.set(event.id, { ...event, recognised })
+  const all = new Map<string, SightEvent>([...rows, ...fresh.map((event): [string, SightEvent] => [event.id, event])])
+  const newest = [...all.values()].toSorted((a, b) => b.beganAt - a.beganAt).slice(0, wish.limit)
+  const told: SightEvent[] = []
+  for (const event of newest) {
+    const written = rows.get(event.id) ?? (await store.one(event.id))
+    told.push({ ...(events.present(event.id) ?? event), recognised: (written ?? event).recognised })
   }
-  const all = [...rows.values()].map((row) => ({ ...(events.present(row.id) ?? row), recognised: row.recognised }))
-  const newest = all.toSorted((a, b) => b.beganAt - a.beganAt).slice(0, wish.limit)
   const names = new Map(cameras.seenBy(account).map(({ record: { id, name } }) => [id, name]))
-  return newest.flatMap((event) => {
+  return told.flatMap((event) => {
     const name = names.get(event.cameraId)
     // Looked up again: the account may see less by now.
     return name === undefined ? [] : [eventView(event, name, recognition.book)]

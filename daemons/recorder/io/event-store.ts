@@ -33,6 +33,11 @@ import {
 const APPLICATION_ID = 0x504c5245
 const SIGHT_FILE = 'sight.db'
 
+/** An event that reaches into a span begins at most so long before it. Longer ones are looked for apart: `event_long`. */
+const LONGEST_MS = 3_600_000
+/** Which ones those are: the index is found by the same words. */
+const IS_LONG = `last_at - began_at > ${LONGEST_MS}`
+
 const SCHEMA = [
   `CREATE TABLE IF NOT EXISTS event (id INTEGER PRIMARY KEY, camera TEXT NOT NULL, began_at INTEGER NOT NULL,
     number INTEGER NOT NULL, label TEXT NOT NULL, grp INTEGER NOT NULL, source TEXT NOT NULL, score REAL NOT NULL,
@@ -42,7 +47,7 @@ const SCHEMA = [
   'CREATE INDEX IF NOT EXISTS event_label ON event (camera, label, began_at, number, last_at)',
   'CREATE INDEX IF NOT EXISTS event_group ON event (camera, grp, began_at, number, last_at)',
   // Few: what a camera claims all day, somebody at a counter.
-  'CREATE INDEX IF NOT EXISTS event_long ON event (camera, last_at) WHERE last_at - began_at > 3600000',
+  `CREATE INDEX IF NOT EXISTS event_long ON event (camera, last_at) WHERE ${IS_LONG}`,
   'CREATE INDEX IF NOT EXISTS event_open ON event (ended_at) WHERE ended_at IS NULL',
   `CREATE TABLE IF NOT EXISTS piece (id INTEGER PRIMARY KEY, camera TEXT NOT NULL, from_at INTEGER NOT NULL,
     to_at INTEGER NOT NULL, track INTEGER NOT NULL, label TEXT NOT NULL, sightings BLOB NOT NULL) STRICT`,
@@ -82,8 +87,6 @@ const PIECES = `SELECT camera, track, label, from_at, sightings FROM piece
 const PIECES_A_TURN = 64
 const ONE = `SELECT ${COLUMNS}${RECOGNISED_COLUMNS} FROM event LEFT JOIN recognised USING (camera, began_at, number) WHERE camera = ? AND began_at = ? AND number = ?`
 
-/** An event that reaches into a span begins at most so long before it. Longer ones are looked for apart: `event_long`. */
-const LONGEST_MS = 3_600_000
 /** As long as a piece of a track is at most, with room for cameras with few key frames. */
 const LONGEST_PIECE_MS = 60_000
 /** How much of the time is counted with one question: others do not wait for all of a month. */
@@ -245,7 +248,7 @@ function findText(places: number, column: 'label' | 'grp' | undefined): string {
 function longText(column: 'label' | 'grp' | undefined): string {
   return `SELECT ${COLUMNS}${RECOGNISED_COLUMNS} FROM event INDEXED BY event_long
     LEFT JOIN recognised USING (camera, began_at, number) WHERE camera IN (SELECT value FROM json_each(?))
-    AND last_at - began_at > 3600000 AND last_at >= ? AND began_at < ? ${column ? `AND ${column} = ?` : ''}
+    AND ${IS_LONG} AND last_at >= ? AND began_at < ? ${column ? `AND ${column} = ?` : ''}
     ORDER BY began_at DESC, camera, number DESC LIMIT ?`
 }
 

@@ -254,6 +254,8 @@ t.test('3A.Events.1 a camera that is switched off is not told as one at which no
 t.test('3A.alarms the journal of alarms is asked by source, severity, camera and time', async (t) => {
   const alarms = async (query: string, client: Client = boss) =>
     (await client.call('GET', `/api/alarms?${query}`)).body.alarms
+  const isLost = async () => (await alarms(`cameraId=${yard}`)).some(({ until }: { until: unknown }) => until === null)
+  await until('the yard, switched on again, is lost again', isLost, LONG_MS)
   t.match(await alarms(`source=camera_lost&cameraId=${yard}`), [
     { source: 'camera_lost', where: 'Yard', cameraId: yard, severity: 'fault', until: null, message: String },
   ])

@@ -2,10 +2,11 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Row } from '../site/book.ts'
+import { createSlots, createTurnsByKey, within } from '../turns.ts'
 
 interface StillParts {
   clock: Clock
-  /** Asks the device of a zone. @throws Fault why there is none */
+  /** Fetches the picture of a zone from its device. @throws Fault that says why it has none */
   ask(zone: Row, signal: AbortSignal): Promise<Uint8Array>
   /** As the settings of the same names in the table `drivers`. */
   limits: {
@@ -31,7 +32,7 @@ export interface Stills {
   /** How often a page asks while it shows one. */
   everyMs: number
   /**
-   * What a camera shows, at most `everyMs` old; whoever asks meanwhile gets the same, or the same fault.
+   * What a camera shows, at most `everyMs` old: until then everybody gets the same picture, or the same fault.
    * @throws Fault `no_still` if the zone is no camera, `still_failed` with a sentence
    */
   still(zone: Row): Promise<Uint8Array>
@@ -40,24 +41,32 @@ export interface Stills {
 }
 
 export function createStills({ ask, clock, limits }: StillParts): Stills {
-  const inTurn = createTurns(limits)
+  const inAll = createSlots(limits.stillsAtOnce, clock)
+  const byDevice = createTurnsByKey<unknown>(() => createSlots(limits.stillsPerDevice, clock))
   /** The one that was asked for last at the end. */
   const kept = new Map<number, Kept>()
+  /** Those that wait, and those that are fetched. */
   let underWay = 0
   const looks = new Map<string, number>()
 
   async function askInTime(zone: Row): Promise<Uint8Array> {
     const end = new AbortController()
-    const late = clock.after(limits.deadlineMs, () => end.abort(new Fault('driver_timeout', 'no picture came in time')))
+    const late = () => {
+      const fault = new Fault('driver_timeout', 'no picture came in time')
+      end.abort(fault)
+      return fault
+    }
+    const fetchNow = async () => {
+      end.signal.throwIfAborted()
+      return await ask(zone, end.signal)
+    }
     underWay++
+    const fetched = byDevice.run(zone.device_id, () => inAll(fetchNow)).finally(() => underWay--)
     try {
-      return await inTurn(zone.device_id, end.signal, () => ask(zone, end.signal))
+      return await within(fetched, { clock, limitMs: limits.deadlineMs, late })
     } catch (cause) {
       if (!(cause instanceof Fault) || cause.code === 'no_still') throw cause
       throw failed(whyOf(cause), cause)
-    } finally {
-      underWay--
-      late.cancel()
     }
   }
 
@@ -101,7 +110,7 @@ export function createStills({ ask, clock, limits }: StillParts): Stills {
   }
 }
 
-/** Why there is none, in words for whoever looks: those of transports name addresses. */
+/** The reason as people may read it: the sentences of transports name addresses. */
 function whyOf({ code, message }: Fault): string {
   if (code === 'still_failed') return message
   return code === 'answer_too_long' ? 'it is larger than this controller takes' : 'its recorder does not answer'
@@ -109,51 +118,4 @@ function whyOf({ code, message }: Fault): string {
 
 function failed(why: string, cause?: Fault): Fault {
   return new Fault('still_failed', `There is no picture of this camera: ${why}.`, cause && { cause })
-}
-
-interface Waiting {
-  device: unknown
-  start(): void
-}
-
-/** Runs a task once fewer than so many run, of its device and in all; gives up with the signal. */
-type InTurn = <Result>(device: unknown, signal: AbortSignal, task: () => Promise<Result>) => Promise<Result>
-
-function createTurns({ stillsAtOnce, stillsPerDevice }: StillParts['limits']): InTurn {
-  const running: unknown[] = []
-  /** Bounded by the caller. */
-  const waiting: Waiting[] = []
-
-  function startNext(): void {
-    while (running.length < stillsAtOnce) {
-      const at = waiting.findIndex(({ device }) => running.filter((one) => one === device).length < stillsPerDevice)
-      const [next] = at < 0 ? [] : waiting.splice(at, 1)
-      if (!next) return
-      running.push(next.device)
-      next.start()
-    }
-  }
-
-  function turn(device: unknown, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const one: Waiting = { device, start: resolve }
-      waiting.push(one)
-      signal.addEventListener('abort', () => {
-        const at = waiting.indexOf(one)
-        if (at >= 0) waiting.splice(at, 1)
-        reject(signal.reason)
-      })
-      startNext()
-    })
-  }
-
-  return async (device, signal, task) => {
-    await turn(device, signal)
-    try {
-      return await task()
-    } finally {
-      running.splice(running.indexOf(device), 1)
-      startNext()
-    }
-  }
 }

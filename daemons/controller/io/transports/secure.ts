@@ -109,7 +109,7 @@ function refusalOf(place: WebPlace & { tls: Trust }, cause: NodeJS.ErrnoExceptio
   const says = (sentence: string) => new Fault('device_certificate', `${name}: ${sentence}`, { cause })
   if (STRANGERS.has(code))
     return says(
-      `its certificate is not from the root that was adopted (fingerprint ${fingerprintOf(place.tls.root)}); if it was set up anew, adopt it again`,
+      `its certificate was not issued by the adopted root CA (fingerprint ${fingerprintOf(place.tls.root)}); if it was set up again, adopt it again`,
     )
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return says(
@@ -124,6 +124,6 @@ function refusalOf(place: WebPlace & { tls: Trust }, cause: NodeJS.ErrnoExceptio
       `it does not speak TLS (${code}): switch http.tls on there again, or take tls and root_ca out of the device`,
     )
   return code.startsWith('ERR_TLS_') || code.includes('CERT')
-    ? says(`its certificate cannot be trusted (${code}); if it was set up anew, adopt it again`)
+    ? says(`its certificate cannot be trusted (${code}); if it was set up again, adopt it again`)
     : unreachable(name, cause)
 }

@@ -95,7 +95,7 @@ export function createActor(parts: ActionParts): Actor {
         const names = await parts.book().arm(action.ruleIds, action.armed, action.minutes)
         const how = action.armed ? 'Armed' : 'Disarmed'
         const long = action.minutes === 0 ? '' : ` for ${durationText(action.minutes * 60_000)}`
-        // Without their names, as below.
+        // A count alone: who reads it may not see the cameras of those rules.
         return `${how}${long}: ${names.length === 0 ? 'none is there any more' : counted(names.length, 'rule')}.`
       }
     }

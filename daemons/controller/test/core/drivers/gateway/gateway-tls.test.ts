@@ -35,7 +35,7 @@ async function stageOf(t: Test, { served, device, host = '127.0.0.1' }: Form) {
   return { gateway, ...stage }
 }
 
-t.test('points are read, written and heard over TLS with the root that was adopted', async (t) => {
+t.test('points are read, written and heard over TLS with the adopted root CA', async (t) => {
   const served = authority()
   const { gateway, reading, command } = await stageOf(t, { served, device: { config: { root_ca: served.root } } })
   t.match(reading(), { state: 'off', on: false, quality: 'good' })
@@ -56,7 +56,7 @@ const refused: [title: string, served: () => ReturnType<typeof authority> | unde
   [
     'a certificate of another root',
     () => authority(),
-    /not from the root that was adopted \(fingerprint [0-9A-F:]{95}\); if it was set up anew, adopt it again/,
+    /not issued by the adopted root CA \(fingerprint [0-9A-F:]{95}\); if it was set up again, adopt it again/,
   ],
   ['no TLS at all', () => undefined, /it does not speak TLS .*: switch http\.tls on there again/],
 ]
@@ -68,7 +68,7 @@ for (const [what, served, sentence] of refused)
     t.equal(gateway.heads(), 0)
   })
 
-t.test('the fingerprint in the sentence is that of the root that was adopted', async (t) => {
+t.test('the fingerprint in the sentence is that of the adopted root CA', async (t) => {
   const { root } = authority()
   const { live } = await stageOf(t, { served: authority(), device: { config: { root_ca: root } } })
   t.ok(String(live.device(1).error).includes(fingerprintOf(root)))
