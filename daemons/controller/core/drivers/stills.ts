@@ -41,34 +41,10 @@ export interface Stills {
 }
 
 export function createStills({ ask, clock, limits }: StillParts): Stills {
-  const inAll = createSlots(limits.stillsAtOnce, clock)
-  const byDevice = createTurnsByKey<unknown>(() => createSlots(limits.stillsPerDevice, clock))
+  const fetching = createFetching({ ask, clock, limits })
   /** The one that was asked for last at the end. */
   const kept = new Map<number, Kept>()
-  /** Those that wait, and those that are fetched. */
-  let underWay = 0
   const looks = new Map<string, number>()
-
-  async function askInTime(zone: Row): Promise<Uint8Array> {
-    const end = new AbortController()
-    const late = () => {
-      const fault = new Fault('driver_timeout', 'no picture came in time')
-      end.abort(fault)
-      return fault
-    }
-    const fetchNow = async () => {
-      end.signal.throwIfAborted()
-      return await ask(zone, end.signal)
-    }
-    underWay++
-    const fetched = byDevice.run(zone.device_id, () => inAll(fetchNow)).finally(() => underWay--)
-    try {
-      return await within(fetched, { clock, limitMs: limits.deadlineMs, late })
-    } catch (cause) {
-      if (!(cause instanceof Fault) || cause.code === 'no_still') throw cause
-      throw failed(whyOf(cause), cause)
-    }
-  }
 
   function keep(zone: Row): Promise<Uint8Array> {
     kept.delete(zone.id)
@@ -76,7 +52,7 @@ export function createStills({ ask, clock, limits }: StillParts): Stills {
       if (kept.size < limits.stills) break
       if (isSettled) kept.delete(id)
     }
-    const answer = askInTime(zone)
+    const answer = fetching.picture(zone)
     const one: Kept = { zone, askedMs: clock.monotonicMs(), answer, isSettled: false }
     const settled = () => {
       one.isSettled = true
@@ -92,7 +68,7 @@ export function createStills({ ask, clock, limits }: StillParts): Stills {
       const held = kept.get(zone.id)
       // A row is never changed in place: another one may name another camera.
       if (held?.zone === zone && clock.monotonicMs() - held.askedMs < limits.stillMs) return held.answer
-      if (underWay >= limits.stills) throw failed('too many pictures are being fetched at once')
+      if (fetching.underWay() >= limits.stills) throw failed(CROWDED)
       return keep(zone)
     },
     isNewLook(userId, zoneId) {
@@ -108,6 +84,49 @@ export function createStills({ ask, clock, limits }: StillParts): Stills {
       return nowMs - beforeMs >= limits.stillLookMs
     },
   }
+}
+
+const CROWDED = 'too many pictures are being fetched at once'
+
+/** Fetches pictures: so many of one device at once, and in all, and each within its time. */
+function createFetching({ ask, clock, limits }: StillParts) {
+  const inAll = createSlots(limits.stillsAtOnce, clock)
+  const byDevice = createTurnsByKey<unknown>(() => createSlots(limits.stillsPerDevice, clock))
+  /** Those that wait, and those that are fetched. */
+  let underWay = 0
+
+  async function picture(zone: Row): Promise<Uint8Array> {
+    const end = new AbortController()
+    // Who waits for other recorders alone has not been asked, and is not called silent.
+    let isHeldUp = false
+    const late = () => {
+      const fault = isHeldUp
+        ? new Fault('still_failed', CROWDED)
+        : new Fault('driver_timeout', 'no picture came in time')
+      end.abort(fault)
+      return fault
+    }
+    const fetchNow = async () => {
+      isHeldUp = false
+      end.signal.throwIfAborted()
+      return await ask(zone, end.signal)
+    }
+    underWay++
+    const fetched = byDevice
+      .run(zone.device_id, () => {
+        isHeldUp = true
+        return inAll(fetchNow)
+      })
+      .finally(() => underWay--)
+    try {
+      return await within(fetched, { clock, limitMs: limits.deadlineMs, late })
+    } catch (cause) {
+      if (!(cause instanceof Fault) || cause.code === 'no_still') throw cause
+      throw failed(whyOf(cause), cause)
+    }
+  }
+
+  return { picture, underWay: () => underWay }
 }
 
 /** The reason as people may read it: the sentences of transports name addresses. */

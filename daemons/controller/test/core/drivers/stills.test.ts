@@ -99,6 +99,18 @@ t.test('only so many are asked for at once, of one recorder and in all, and so m
   await again
 })
 
+t.test('a recorder that was not asked, since others are silent, is not called silent', async (t) => {
+  const { asked, clock, still } = stage(never)
+  const told = (zone: Row) => still(zone).catch(({ message }: Fault) => message)
+  const all = [told(rowOf(1, 7)), told(rowOf(2, 7)), told(rowOf(3, 8)), told(rowOf(4, 9))]
+  await turns()
+  t.same(asked, [1, 2, 3])
+  clock.advance(4000)
+  const silent = 'There is no picture of this camera: its recorder does not answer.'
+  const crowded = 'There is no picture of this camera: too many pictures are being fetched at once.'
+  t.same(await Promise.all(all), [silent, silent, silent, crowded])
+})
+
 t.test('a look at a camera begins once, however often its picture is asked for', (t) => {
   const { clock, stills } = stage()
   t.ok(stills.isNewLook(7, 1))
