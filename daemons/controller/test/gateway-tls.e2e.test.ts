@@ -114,7 +114,7 @@ t.test('from a gateway that was switched to HTTPS to one that is driven over it'
   await t.test('another gateway in its place is not driven, until its root is adopted again', async (t) => {
     await gateway.stop('SIGKILL')
     const stranger = await startGateway(`127.0.0.1:${port}`)
-    const why = new RegExp(`not issued by the adopted root CA .fingerprint ${fingerprint}.; if it was set up again`)
+    const why = new RegExp(`not issued by the root CA with the fingerprint ${fingerprint}; if it was set up again`)
     await until('it says why', async () => why.test((await row('device', 20)).error ?? ''))
     t.match(await row('zone', 30), { state: 'unknown' })
     await until('it is found', async () => {

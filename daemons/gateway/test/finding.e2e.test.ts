@@ -22,7 +22,9 @@ async function lineOf(t: Test, settings = {}) {
   const pty = ptyOfFile()
   const units = [simulatedUnit({ unitId: 1, holding: [7], identity: ['Acme\0', 'X-1', '2.0'] }), codedMeter(2)]
   t.teardown(simulateModbusLine({ duplex: pty, units, clock: systemClock }))
-  await gateway.openPort(t, pty.path, { protocol: 'modbus-rtu', settings })
+  // The units answer at once, but live in this process, which may have to wait for a processor.
+  const patient = { response_timeout_ms: 2000, ...settings }
+  await gateway.openPort(t, pty.path, { protocol: 'modbus-rtu', settings: patient })
   const at = (rest: string) => gateway.portPath(pty.path, rest)
   return {
     call: (method: string, rest: string, body?: object) => gateway.call(method, at(rest), body),

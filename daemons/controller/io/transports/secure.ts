@@ -109,7 +109,7 @@ function refusalOf(place: WebPlace & { tls: Trust }, cause: NodeJS.ErrnoExceptio
   const says = (sentence: string) => new Fault('device_certificate', `${name}: ${sentence}`, { cause })
   if (STRANGERS.has(code))
     return says(
-      `its certificate was not issued by the adopted root CA (fingerprint ${fingerprintOf(place.tls.root)}); if it was set up again, adopt it again`,
+      `its certificate was not issued by the root CA with the fingerprint ${fingerprintOf(place.tls.root)}; if it was set up again, adopt it again`,
     )
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return says(

@@ -29,7 +29,7 @@ t.test('what is handed out is refused unless it is a root CA, and that of the se
   for (const [other, message] of [
     ['<html>', /^Its root CA could not be read: what it hands out is not the certificate of a CA\.$/],
     [cert, /what it hands out is not the certificate of a CA/],
-    [authority().root, /its certificate is not from the root/],
+    [authority().root, /its certificate was not issued by the root CA with the fingerprint/],
   ] as const) {
     handedOut = other
     await t.rejects(fetched(), { code: 'found_root_unread', message })

@@ -56,7 +56,7 @@ const refused: [title: string, served: () => ReturnType<typeof authority> | unde
   [
     'a certificate of another root',
     () => authority(),
-    /not issued by the adopted root CA \(fingerprint [0-9A-F:]{95}\); if it was set up again, adopt it again/,
+    /not issued by the root CA with the fingerprint [0-9A-F:]{95}; if it was set up again, adopt it again/,
   ],
   ['no TLS at all', () => undefined, /it does not speak TLS .*: switch http\.tls on there again/],
 ]
