@@ -18,7 +18,7 @@ const read = (name: string) => readFileSync(join(recipes, name), 'utf8')
 const GRUB = `
 set() { printf -v "\${1%%=*}" %s "\${1#*=}"; }
 load_env() { local line; while IFS= read -r line; do case $line in [AO]*=*|B_*=*) set "$line";; esac; done <"$ENV"; }
-save_env() { { echo '# GRUB Environment Block'; for n in "$@"; do echo "$n=\${!n}"; done; head -c 1024 /dev/zero | tr '\\0' '#'; } | head -c 1024 >"$ENV.new" && cat "$ENV.new" >"$ENV"; }
+save_env() { case $CARD in refuses) return 1 ;; forgets) return 0 ;; esac; { echo '# GRUB Environment Block'; for n in "$@"; do echo "$n=\${!n}"; done; head -c 1024 /dev/zero | tr '\\0' '#'; } | head -c 1024 >"$ENV.new" && cat "$ENV.new" >"$ENV"; }
 linux() { case $1 in *gpt2*) part=A;; *gpt3*) part=B;; esac; [ "$part" != "$EMPTY" ] && [[ " $* " == *" root=PARTLABEL=root$part rauc.slot=$part "* ]]; }
 initrd() { :; }
 boot() { echo "started $part on $disk"; exit 0; }
@@ -33,11 +33,11 @@ function card(t: Test, state = 'ORDER=A B\nA_OK=1\nA_LEFT=3\nB_OK=0\nB_LEFT=0\n'
   writeFileSync(env, `# GRUB Environment Block\n${state}`.padEnd(1024, '#'))
   return {
     env,
-    /** Power on. @returns the slot that starts */
-    start(empty = ''): string {
+    /** Power on. @param ails what writing the state comes to @returns the slot that starts */
+    start(empty = '', ails: 'refuses' | 'forgets' | '' = ''): string {
       const out = execFileSync('bash', ['-c', `${GRUB}${read('grub.cfg')}`], {
         encoding: 'utf8',
-        env: { ...process.env, ENV: env, EMPTY: empty },
+        env: { ...process.env, ENV: env, EMPTY: empty, CARD: ails },
       })
       return /started ([AB]) on hd1/.exec(out)?.[1] ?? out
     },
@@ -82,6 +82,20 @@ t.test('a slot that holds nothing that starts is passed over at once', async (t)
   const { call, start } = card(t)
   call('set-primary', 'B')
   t.equal(start('B'), 'A')
+})
+
+t.test('where no start can be counted, a new system gives way to the one that has shown it is good', async (t) => {
+  for (const ails of ['refuses', 'forgets'] as const) {
+    const { call, start } = card(t)
+    call('set-primary', 'B')
+    for (let times = 0; times < 3; times += 1) t.equal(start('', ails), 'A')
+    t.equal(start('A', ails), 'B', 'if nothing else starts')
+    call('confirm', 'B')
+    t.equal(start('', ails), 'B', 'one that is good stays')
+  }
+  const { call, start } = card(t)
+  call('set-state', 'B', 'bad')
+  t.equal(start('', 'refuses'), 'A', 'the only one')
 })
 
 t.test('where both have come to nothing, both are tried on', async (t) => {
