@@ -1,7 +1,6 @@
 /** Assembles the recorder. The only file that knows both io/ and api/. */
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
-import { createTokenStore } from '#kit/auth/credentials.ts'
 import type { Timer } from '#kit/clock.ts'
 import { journalRoutes } from '#kit/http/kit-routes.ts'
 import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
@@ -20,7 +19,7 @@ import type { Ledger } from '#kit/records/ledger.ts'
 import { openRecords, type Records } from '#kit/records/records.ts'
 import type { AssembleContext, Assembled, KeptAccounts } from '#kit/run/daemon.ts'
 import type { Part } from '#kit/run/parts.ts'
-import { type Callers, createCallers, recorderDialect, type SessionHolder, wholeFence } from './api/callers.ts'
+import { type Callers, createCallers, recorderDialect, wholeFence } from './api/callers.ts'
 import { cameraRoutes } from './api/camera-routes.ts'
 import { clockRoutes } from './api/clock-routes.ts'
 import { discoveryRoutes } from './api/discovery-routes.ts'
@@ -123,6 +122,7 @@ export async function assemble(context: Context): Promise<Assembled> {
     ...(config.http.tls ? { more: { scheme: 'https' } } : {}),
   })
   parts.add({ name: 'journal', start: () => {}, stop: () => records.close() })
+  parts.add(people.sessions.part)
   parts.add(alarmPart(context, records.ledger, { says }))
   parts.add(footagePart(context, footage))
   parts.add({
@@ -354,10 +354,8 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
   })
 }
 
-function callersOf({ clock, config }: Context, people: House['people']): Callers {
-  const life = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
-  const sessions = createTokenStore<SessionHolder>(life)
-  return createCallers({ clock, accounts: people.list, sessions, tokens: people.tokens, digest })
+function callersOf({ clock }: Context, { list: accounts, sessions, tokens }: House['people']): Callers {
+  return createCallers({ clock, accounts, sessions: sessions.sessions, tokens, digest })
 }
 
 function serverOf(context: Context, house: House, records: Records): HttpServer {

@@ -152,7 +152,7 @@ function hashOf(secret: string): string {
 }
 
 /** Tokens of one kind of caller; `use` returns the very caller object that was passed in. */
-interface TokenStore<Who extends { name: string }> {
+export interface TokenStore<Who extends { name: string }> {
   /** A new token, 32 random bytes in base64url. Only its SHA-256 is stored. */
   issue(caller: Who): string
   /** The caller of a valid token. Counts as a use. */
@@ -162,6 +162,19 @@ interface TokenStore<Who extends { name: string }> {
   revoke(token: string): void
   /** Revokes every token of the callers that this is true of. */
   revokeAll(isOver: (caller: Who) => boolean): void
+  /** What a store after a restart needs to know the tokens that are valid now. */
+  kept(): KeptToken<Who>[]
+}
+
+/** A token that outlives a restart. */
+export interface KeptToken<Who> {
+  /** SHA-256 of the token, base64url. */
+  hash: string
+  caller: Who
+  /** Epoch ms. */
+  issuedAt: number
+  /** Epoch ms of its last use. */
+  usedAt: number
 }
 
 /** How long tokens live. */
@@ -174,21 +187,32 @@ interface TokenLife {
   max: number
 }
 
+interface TokenStoreParts<Who> extends TokenLife {
+  /** Tokens of before a restart, least recently used first. Default: none. */
+  known?: readonly KeptToken<Who>[]
+}
+
 interface Entry<Who> {
   caller: Who
   issuedMs: number
   usedMs: number
 }
 
-/** Creates an empty store; a restart forgets every token. */
+/** Creates a store; without `known` tokens a restart forgets every token. */
 export function createTokenStore<Who extends { name: string }>({
   clock,
   lifeMs,
   kind,
+  known = [],
   max,
-}: TokenLife): TokenStore<Who> {
+}: TokenStoreParts<Who>): TokenStore<Who> {
   // By hash, least recently used first. Looking up the hash in a map leaks nothing of the token by timing.
   const entries = new Map<string, Entry<Who>>()
+  // A clock that was set back makes nobody younger than now.
+  const aheadMs = clock.epochMs() - clock.monotonicMs()
+  const monotonic = (at: number) => Math.min(at - aheadMs, clock.monotonicMs())
+  for (const { caller, hash, issuedAt, usedAt } of known)
+    entries.set(hash, { caller, issuedMs: monotonic(issuedAt), usedMs: monotonic(usedAt) })
 
   function alive(entry: Entry<Who>): boolean {
     return clock.monotonicMs() - (kind === 'sliding' ? entry.usedMs : entry.issuedMs) < lifeMs
@@ -224,6 +248,14 @@ export function createTokenStore<Who extends { name: string }>({
     revoke: (token) => void entries.delete(tokenHash(token)),
     revokeAll(isOver) {
       for (const [hash, { caller }] of entries) if (isOver(caller)) entries.delete(hash)
+    },
+    kept() {
+      const aheadMs = clock.epochMs() - clock.monotonicMs()
+      return [...entries]
+        .filter(([, entry]) => alive(entry))
+        .map(([hash, { caller, issuedMs, usedMs }]) => {
+          return { hash, caller, issuedAt: Math.round(issuedMs + aheadMs), usedAt: Math.round(usedMs + aheadMs) }
+        })
     },
   }
 }

@@ -7,7 +7,13 @@ import { cookieOf } from '#kit/http/cookies.ts'
 import { type Dialect, jsonDialect } from '#kit/http/dialect.ts'
 import type { Caller, Fence, Knock } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { type AccountList, type AccountPermission, type AccountRecord, isOver } from '../core/access/accounts.ts'
+import {
+  type AccountList,
+  type AccountPermission,
+  type AccountRecord,
+  isOver,
+  type SessionHolder,
+} from '../core/access/accounts.ts'
 import type { TokenBook, TokenRecord } from '../core/access/tokens.ts'
 
 /** The cookie of the pages. @source the recorder's sheet, Accounts */
@@ -15,13 +21,6 @@ export const SESSION_COOKIE = 'svc_session'
 
 /** `prc_` and 32 bytes as 43 letters and digits: programs that look for leaked secrets find it. */
 const TOKEN_FORM = /^prc_[0-9A-Za-z]{43}$/
-
-/** What a session is of. It ends where the password changes. */
-export interface SessionHolder {
-  name: string
-  accountId: string
-  passwordHash: string
-}
 
 /** The part of kit's token store that sessions need. */
 interface SessionStore {
@@ -67,7 +66,7 @@ export interface Callers {
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export function createCallers(parts: CallerParts): Callers {
-  const { sessions, tokens } = parts
+  const { digest, sessions, tokens } = parts
   const { byToken, csrfOfToken, present, sessionOf } = createRecognizer(parts)
   const standings = new WeakMap<Caller, Standing>()
 
@@ -111,7 +110,7 @@ export function createCallers(parts: CallerParts): Callers {
       return 'token' in by ? tokens.stands(by.token) : sessions.isAlive(by.session)
     },
     begin({ id, passwordHash, username }) {
-      const token = sessions.issue({ name: username, accountId: id, passwordHash })
+      const token = sessions.issue({ name: username, accountId: id, password: digest(passwordHash) })
       return { token, csrf: csrfOfToken(token) }
     },
     end(headers) {
@@ -150,8 +149,8 @@ function createRecognizer({ accounts, clock, digest, sessions, tokens }: CallerP
     const session = cookieOf(headers, SESSION_COOKIE)
     const holder = session === undefined ? undefined : sessions.use(session)
     const account = holder && present(holder.accountId)
-    if (session === undefined || account?.passwordHash !== holder?.passwordHash) return undefined
-    return account && { account, by: { session } }
+    if (session === undefined || !account || digest(account.passwordHash) !== holder.password) return undefined
+    return { account, by: { session } }
   }
 
   return { byToken, csrfOfToken, present, sessionOf }

@@ -29,6 +29,7 @@ import { type CameraRecord, cameraModes, outputDrivers, outputKinds } from '../c
 import { maskList, readMasks } from '../core/cameras/masks.ts'
 import { createSite, type SetupStep, type Site, type SiteRecord, setupSteps } from '../core/site.ts'
 import { createStorageBook, type StorageBook, type StorageRecord } from '../core/storage/storage-book.ts'
+import { openSessions } from './session-file.ts'
 
 /** A file of a later version is refused rather than half understood. */
 const VERSION = 1 as const
@@ -233,6 +234,7 @@ interface People {
   users: Users<AccountRecord>
   accounts: AccountBook
   tokens: TokenBook
+  sessions: Awaited<ReturnType<typeof openSessions>>
 }
 
 interface PeopleParts {
@@ -263,7 +265,8 @@ export async function openPeople({ clock, http, limits, log, stateFolder }: Peop
     ...{ clock, list, hash, newId, isRight: users.isRight, most: limits.accounts },
     onRemoved: (id) => tokens.revokeOf(id),
   })
-  return { list, users, accounts, tokens }
+  const sessions = await openSessions({ clock, folder: stateFolder, log, max: http.max_tokens })
+  return { list, users, accounts, tokens, sessions }
 }
 
 type Saved = Static<typeof accountRecord>

@@ -309,14 +309,16 @@ t.test('3A.Errors.400 bodies beyond their limits are refused', async (t) => {
     )
 })
 
-t.test('rules, their secrets and what they did are there again after a restart', async (t) => {
+t.test('rules, their secrets, what they did and who is signed in are there again after a restart', async (t) => {
   const secret = { type: 'webhook', url: urlOf(target, '/ok'), secret: SECRET }
   const { id } = await ruleOf({ name: 'Again', trigger: button, action: secret })
   const before = (await boss.call('GET', '/api/action-rules')).body
+  t.equal((await eye.call('POST', '/api/logout')).status, 200)
   await recorder.stop()
   const next = await startDaemon(t, 'recorder', options)
-  const again = clientOf(next.url)
-  await again.signIn()
+  const again = clientOf(next.url, boss.credentials)
+  t.equal((await clientOf(next.url, guard.credentials).call('GET', '/api/alerts')).status, 200)
+  t.equal((await clientOf(next.url, eye.credentials).call('GET', '/api/alerts')).status, 401, 'who signed out')
   t.same((await again.call('GET', '/api/action-rules')).body, before)
   t.ok((await alertsOf(again)).some(({ rule }: { rule: string }) => rule === 'Doorbell'))
   const known = hits.length

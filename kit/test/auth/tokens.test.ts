@@ -94,3 +94,24 @@ t.test('reads the bearer token of a header, and nothing else', async (t) => {
   for (const bad of [undefined, '', 'Bearer', 'Bearer ', 'Bearer a b', 'Basic YTpi', `Bearer ${'x'.repeat(513)}`])
     t.equal(bearerOf(bad), undefined)
 })
+
+t.test('what is kept of tokens is enough after a restart, also for one that was set back in time', async (t) => {
+  const { clock, tokens } = store()
+  const [token, old] = [tokens.issue(anna), tokens.issue(bert)]
+  clock.advance(11 * HOUR_MS)
+  tokens.use(token)
+  const known = tokens.kept()
+  t.match(known, [{ caller: bert }, { caller: anna }], 'least recently used first')
+  t.notOk(JSON.stringify(known).includes(token))
+  const after = (byMs: number) => {
+    const later = fakeClock(clock.epochMs() + byMs)
+    return createTokenStore({ clock: later, lifeMs: 12 * HOUR_MS, kind: 'sliding', max: 100, known })
+  }
+  t.same([token, old].map(after(HOUR_MS).use), [anna, undefined])
+  t.same([token, old].map(after(-HOUR_MS).use), [anna, bert])
+  t.same([token, old].map(after(12 * HOUR_MS).use), [undefined, undefined])
+  tokens.revoke(token)
+  t.match(tokens.kept(), [{ caller: bert }])
+  clock.advance(HOUR_MS)
+  t.same(tokens.kept(), [])
+})

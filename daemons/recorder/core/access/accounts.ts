@@ -13,6 +13,14 @@ export const accountPermissions = ['export', 'talk', 'outputs'] as const
 
 export type AccountPermission = (typeof accountPermissions)[number]
 
+/** What a session of the pages is of. It ends where the password changes. */
+export interface SessionHolder {
+  name: string
+  accountId: string
+  /** SHA-256 of the hash of the password. */
+  password: string
+}
+
 /** One entry of users.json. Never changed in place: what was opened belongs to the very record that opened it. */
 export interface AccountRecord extends NamedRecord {
   readonly id: string

@@ -3,8 +3,8 @@ import { createTokenStore } from '#kit/auth/credentials.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
 import type { Caller, Knock } from '#kit/http/route.ts'
 import { createUserList } from '#kit/pure/users.ts'
-import { createCallers, recorderDialect, type SessionHolder, wholeFence } from '../../api/callers.ts'
-import { type AccountRecord, firstAccount } from '../../core/access/accounts.ts'
+import { createCallers, recorderDialect, wholeFence } from '../../api/callers.ts'
+import { type AccountRecord, firstAccount, type SessionHolder } from '../../core/access/accounts.ts'
 import { createTokenBook } from '../../core/access/tokens.ts'
 
 const TEXT = `prc_${'a'.repeat(43)}`
