@@ -345,15 +345,12 @@ class Decoder implements DecoderProcess {
 /** What V8 sets aside for compiled code counts as held from the start, and is hardly used. */
 export const CODE_BYTES = process.arch === 'x64' ? 536_870_912 : 134_217_728
 
-/** Bounded by the kernel: its memory, no files, no capability, low priority; and by Node: no other process, no writing. */
+/** Bounded by the kernel: its memory, no files, no capability; and by Node: no other process, no writing. */
 function startProcess(memoryBytes: number): ChildProcess {
   const file: URL | string = new URL('./picture-process.ts', import.meta.url)
   const isText = typeof file === 'string'
-  // Below what records, and without the unit's right to privileged ports. Files of no length: a pipe is none.
+  // Without the unit's right to privileged ports. Files of no length: a pipe is none.
   const bounds = [
-    '-n',
-    '10',
-    'setpriv',
     '--ambient-caps=-all',
     'prlimit',
     `--data=${memoryBytes + CODE_BYTES}`,
@@ -366,7 +363,7 @@ function startProcess(memoryBytes: number): ChildProcess {
   ]
   const node = [process.execPath, '--permission', '--allow-addons', '--allow-fs-read=*', '--no-warnings']
   const heap = ['--max-old-space-size=96', '--max-semi-space-size=1', '--v8-pool-size=1']
-  const child = spawn('nice', [...bounds, ...node, ...heap, isText ? '-' : fileURLToPath(file)], {
+  const child = spawn('setpriv', [...bounds, ...node, ...heap, isText ? '-' : fileURLToPath(file)], {
     cwd: '/',
     // Where text looks for the addon: it has no place of its own.
     env: { THREAD_OF: import.meta.url, PATH: '/usr/bin:/bin', UV_THREADPOOL_SIZE: '1' },

@@ -4,6 +4,7 @@
  * break it.
  */
 import { Socket } from 'node:net'
+import { getPriority, setPriority } from 'node:os'
 import {
   createAudioClock,
   type GstMessage,
@@ -33,6 +34,8 @@ const BITS_PER_PIXEL = 2
 
 /** Files of plugins: gstreamer1.0-plugins-base, -good, -libav, -bad and -ugly. */
 const PLUGINS = ['app', 'videoconvertscale', 'jpeg', 'libav', 'openh264', 'x264']
+
+const NICER = 5
 
 /** As the other side has it. */
 const MOST_MESSAGE_BYTES = 268_435_456
@@ -70,6 +73,8 @@ const canConvert = ['videoscale ! videoconvert', 'jpegenc', 'appsrc'].every(isTh
 const decoders = Object.entries(DECODERS).map(([codec, known]) => [codec, canConvert ? known.find(isThere) : undefined])
 const decoderOf: Readonly<Record<string, string | undefined>> = Object.fromEntries(decoders)
 const encoder = canConvert ? ENCODERS.find((each) => isThere(rated(each, 1_000_000))) : undefined
+// Below what records, and above detectors. Not from the start: on a busy machine somebody would wait 20 s for the first picture.
+setPriority(Math.min(getPriority() + NICER, 19))
 send({ kind: 'ready', decoders: decoderOf, encoder: encoder?.split(' ')[0] ?? null })
 
 /** A pipeline from its element `in` to its element `out`. */

@@ -1,6 +1,7 @@
 /** Tests of io/picture-decoder.ts with the process that it begins. */
 import { spawn } from 'node:child_process'
-import { globSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync } from 'node:fs'
+import { getPriority } from 'node:os'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -54,6 +55,20 @@ t.test('makes a JPEG of the last picture of a group, as wide as was asked', asyn
   const wide = await pixelsOf(await decoder.picture(wishOf(group, { width: 5000 }), never))
   t.same([wide.width, wide.height], [FILM.width, FILM.height], 'never larger than it was')
   t.match(decoder.health(), { state: 'ready', crashes: 0, fault: null, decoders: { h264: String } })
+})
+
+t.test('comes after what records as soon as it is ready, with all of its threads', async (t) => {
+  const { decoder } = opened(t)
+  await decoder.picture(wishOf(upTo(group, 2)), never)
+  const niceness = (task: string) => Number(readFileSync(`${task}/stat`, 'utf8').split(') ')[1]?.split(' ')[16])
+  const [child = ''] = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').split(' ')
+  const tasks = readdirSync(`/proc/${child}/task`).map((task) => `/proc/${child}/task/${task}`)
+  const decoding = tasks.filter(
+    (task) => !/^(node|V8Worker|DelayedTask|SignalInsp|libuv)/.test(readFileSync(`${task}/comm`, 'utf8')),
+  )
+  t.ok(decoding.length > 1)
+  for (const task of [`/proc/${child}`, ...decoding])
+    t.equal(niceness(task), getPriority() + 5, readFileSync(`${task}/comm`, 'utf8'))
 })
 
 t.test('gives the shades of a picture, a small one, for what is compared', async (t) => {
