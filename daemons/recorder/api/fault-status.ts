@@ -73,6 +73,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   no_ptz: 409,
   patrol_off: 409,
   ptz_taken_over: 409,
+  ptz_steered: 409,
   tracking_unavailable: 409,
   plate_taken: 409,
   recognition_unavailable: 409,

@@ -10,10 +10,10 @@ import type { CameraEvent } from '../core/camera-events/camera-events.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import type { StatusFeed } from '../core/live/feed.ts'
 import type { Outputs } from '../core/outputs/outputs.ts'
-import { createActor, type Moves, type Talker } from '../core/rules/actions.ts'
+import { createActor, type Moves, type Talker, targetOfMoves } from '../core/rules/actions.ts'
 import { checkRule } from '../core/rules/check.ts'
 import { createLanes } from '../core/rules/lanes.ts'
-import { createReturns } from '../core/rules/returns.ts'
+import { Returns } from '../core/rules/returns.ts'
 import { createRuleBook, type RuleBook } from '../core/rules/rule-book.ts'
 import { createRules, isToldTo, type Rules } from '../core/rules/rules.ts'
 import type { EventStore } from '../core/sight/events.ts'
@@ -72,7 +72,9 @@ export async function rulingOf(
     ...(await openRules(stateFolder, log)),
     check: (rule, all) => checkRule(world, rule, all),
   })
-  const returns = createReturns({
+  const lanes = createLanes({ perTarget: bounds.waiting, inAll: bounds.total_waiting })
+  const returns = new Returns({
+    inTurn: (camera, task) => lanes.run(targetOfMoves(camera), task),
     ...{ clock, moves, ...(await openReturns(stateFolder, log)) },
     onUnsaved: (fault) => log.error('a way back of a camera is not kept', { fault }),
     onLost: ({ camera, rule }, fault) =>
@@ -80,8 +82,7 @@ export async function rulingOf(
   })
   const webhooks = createWebhookPoster({ clock, limits: { timeoutMs: bounds.webhook_timeout_ms } })
   const rules: Rules = createRules({
-    ...{ clock, book, newId, zone, history, cameras: parts.cameraIds },
-    lanes: createLanes({ perTarget: bounds.waiting, inAll: bounds.total_waiting }),
+    ...{ clock, book, lanes, newId, zone, history, cameras: parts.cameraIds },
     act: createActor({
       ...{ cameraOf, nameOf, outputs, webhooks, moves, returns, talker, preserve, book: () => book },
     }),
