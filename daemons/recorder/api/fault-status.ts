@@ -69,6 +69,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   not_on_plan: 409,
   not_set_up: 409,
   rule_off: 409,
+  rule_busy: 429,
   no_absolute_position: 409,
   no_ptz: 409,
   patrol_off: 409,

@@ -26,7 +26,7 @@ import { newId } from '../io/state-files.ts'
 
 /** What rules reach for. */
 export interface RulingWorld {
-  ledger: Pick<Ledger, 'onTold'>
+  ledger: Pick<Ledger, 'happened' | 'onTold'>
   cameras(): CameraBook
   feed: Pick<StatusFeed<AccountRecord>, 'tellEach'>
   hasAccount(id: string): boolean
@@ -85,6 +85,11 @@ export async function rulingOf(
   })
   const webhooks = createWebhookPoster({ clock, limits: { timeoutMs: bounds.webhook_timeout_ms } })
   const rules: Rules = createRules({
+    perMinute: bounds.per_minute,
+    onRepeating({ name: where }) {
+      const sentence = `It would run more than ${bounds.per_minute} times in a minute: what it does may be what it waits for. Let it rest longer.`
+      ledger.happened({ what: 'rule_repeats', where, severity: 'warning', sentence })
+    },
     ...{ clock, book, lanes, newId, zone, history, cameras: parts.cameraIds },
     act: createActor({
       ...{ cameraOf, nameOf, outputs, webhooks, moves, returns, talker, preserve, book: () => book },

@@ -76,6 +76,7 @@ function played(clock: FakeClock) {
 export function stage(pending: PendingReturn[] = []) {
   const clock = fakeClock()
   const reached = played(clock)
+  const repeating: string[] = []
   const { done, moves, switched, talker, webhooks } = reached
   const alerts: Alert[] = []
   const kept: unknown[] = []
@@ -114,6 +115,8 @@ export function stage(pending: PendingReturn[] = []) {
     preserve: async (stretch) => void kept.push(stretch),
   })
   const rules = createRules({
+    perMinute: 5,
+    onRepeating: ({ name }) => void repeating.push(name),
     ...{ clock, book, act, newId, zone: () => 'UTC', cameras: () => ['yard', 'door'] },
     async history(wish) {
       history.asked.push(wish)
@@ -131,5 +134,5 @@ export function stage(pending: PendingReturn[] = []) {
     await settle()
   }
   const of = (type: Alert['triggerType']) => alerts.filter(({ triggerType }) => triggerType === type)
-  return { ...reached, alerts, book, clock, disk, history, kept, of, pass, rules, settle }
+  return { ...reached, repeating, alerts, book, clock, disk, history, kept, of, pass, rules, settle }
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Fault } from '#kit/pure/fault.ts'
 import { type Action, type Rule, reachOf, type Trigger } from '../../../core/rules/rule.ts'
 import { hook, notify, seen, stage, wish } from './rules-stage.ts'
 
@@ -194,6 +195,56 @@ t.test('3A.Limits ten actions run in order, each with a result of its own', asyn
   t.equal(alerts[0]?.results[0]?.sentence, 'Armed: 1 rule.', 'who is told may not see what that is about')
   await pass(60_000)
   t.equal(done.at(-1), 'door to home as ptz_return of Night')
+})
+
+t.test(
+  '3A.Limits a button that is pressed a hundred times in a second does what it may, and refuses the rest',
+  async (t) => {
+    const { alerts, book, pass, posted, repeating, rules, settle } = stage()
+    const { id } = await book.add(wish({ type: 'button' }, [hook('http://one/x')]))
+    const outcomes = Array.from({ length: 100 }, () => {
+      try {
+        return rules.press(id, 'ann').triggerType
+      } catch (error) {
+        return (error as Fault).code
+      }
+    })
+    await settle()
+    t.same([...outcomes.slice(0, 6), outcomes.at(-1)], [...Array(5).fill('button'), 'rule_busy', 'rule_busy'])
+    t.same([alerts.length, repeating], [5, ['Night']])
+    t.same(
+      [posted.length, alerts.at(-1)?.results[0]?.state],
+      [3, 'failed'],
+      'what waits for one target is bound as well',
+    )
+    await pass(60_000)
+    t.equal(rules.press(id, 'ann').by, 'ann')
+  },
+)
+
+t.test('3A.Limits a rule whose output is what it waits for does not go round for ever', async (t) => {
+  const { alerts, book, done, of, pass, repeating, rules, settle } = stage()
+  const out: Action = { type: 'output', cameraId: 'yard', outputId: 'r1', state: 'pulse', seconds: 1 }
+  await book.add(wish({ type: 'camera_event', kinds: [] }, [out], { cameraIds: [] }))
+  const claim = (camera: string) =>
+    ({ type: 'camera_event', at: 5, camera, sentence: 'Relay.', by: null, facts: {} }) as const
+  for (let at = 0; at < 50; at++) {
+    rules.happened(claim('yard'), () => true)
+    await settle()
+  }
+  t.same([done.length, of('camera_event').length, repeating], [5, 5, ['Night']], 'told once')
+  rules.happened(claim('door'), () => true)
+  t.equal(alerts.length, 6, 'another camera is none of it')
+  await pass(60_000)
+  rules.happened(claim('yard'), () => true)
+  t.equal(alerts.length, 7)
+})
+
+t.test('3A.Events.1 a label is meant in either case', async (t) => {
+  const { alerts, book, rules } = stage()
+  await book.add(wish({ type: 'detection' }, [notify], { labels: ['Person'] }))
+  rules.detected(seen('1'), 'begin')
+  t.equal(alerts.length, 1)
 })
 
 t.test('3A.authentication.7 what came of an action names no camera: who reads it may not see each', async (t) => {
