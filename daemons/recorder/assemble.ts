@@ -5,7 +5,7 @@ import type { Timer } from '#kit/clock.ts'
 import { journalRoutes } from '#kit/http/kit-routes.ts'
 import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
 import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
-import type { Caller, Route } from '#kit/http/route.ts'
+import type { Route } from '#kit/http/route.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createShareOf, isHostAllowed } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/mdns.ts'
@@ -19,7 +19,7 @@ import type { Ledger } from '#kit/records/ledger.ts'
 import { openRecords, type Records } from '#kit/records/records.ts'
 import type { AssembleContext, Assembled, KeptAccounts } from '#kit/run/daemon.ts'
 import type { Part } from '#kit/run/parts.ts'
-import { type Callers, createCallers, recorderDialect, wholeFence } from './api/callers.ts'
+import { type Callers, createCallers, hearsLedger, recorderDialect, wholeFence } from './api/callers.ts'
 import { cameraRoutes } from './api/camera-routes.ts'
 import { clockRoutes } from './api/clock-routes.ts'
 import { discoveryRoutes } from './api/discovery-routes.ts'
@@ -364,7 +364,6 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
   const { plans } = house.plans
   const { journal, ledger, recorder, refusals } = records
   const callers = callersOf(context, people)
-  const seesAll = (caller: Caller | undefined) => callers.accountOf(caller).cameras === 'all'
   const { masked_streams: maskedStreams, streams, total_streams: totalStreams } = config.playback
   const extraction = createExtraction({ clock, recorder, limits: { streams, totalStreams, maskedStreams } })
   const metrics = createMetrics({ process: true })
@@ -393,7 +392,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
         endSignedOut: () => server.endSignedOut(),
       }),
       ...journalRoutes({ journal, clock }).map(withoutTicket),
-      ...ledgerRoutes({ ledger, recorder, clock, shows: seesAll }).map(withoutTicket),
+      ...ledgerRoutes({ ledger, recorder, clock, shows: hearsLedger(callers) }).map(withoutTicket),
       ...cameraRoutes({ ...{ callers, cameras, plans, recorder }, hide: (camera) => house.watching.hide(camera) }),
       ...discoveryRoutes({ callers, discovery: house.discovery, plans, recorder }),
       ...planRoutesOf(context, { callers, cameras, plans: house.plans, recorder, aiming: house.aiming }),

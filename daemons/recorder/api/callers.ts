@@ -7,11 +7,13 @@ import { cookieOf } from '#kit/http/cookies.ts'
 import { type Dialect, jsonDialect } from '#kit/http/dialect.ts'
 import type { Caller, Fence, Knock } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import type { LedgerEntry } from '#kit/records/ledger-entry.ts'
 import {
   type AccountList,
   type AccountPermission,
   type AccountRecord,
   isOver,
+  mayHear,
   type SessionHolder,
 } from '../core/access/accounts.ts'
 import type { TokenBook, TokenRecord } from '../core/access/tokens.ts'
@@ -172,6 +174,14 @@ export function wholeFence({ accountOf }: Pick<Callers, 'accountOf'>): Fence {
 export function requireOperator({ role, username }: AccountRecord, forWhat: string): void {
   if (role === 'viewer')
     throw new Fault('forbidden', `${forWhat} is for operators and administrators, and ${username} is none.`)
+}
+
+/** @returns whether a caller reads an entry of the whole ledger: who sees every camera, and what names no host unless they look after it */
+export function hearsLedger({ accountOf }: Pick<Callers, 'accountOf'>) {
+  return (caller: Caller | undefined, { about, what }: LedgerEntry): boolean => {
+    const account = accountOf(caller)
+    return account.cameras === 'all' && mayHear(account, { about, what })
+  }
 }
 
 /** @throws Fault `permission_needed` */

@@ -292,23 +292,35 @@ export const alertAnswer = object({
   forYou: Type.Boolean({ description: 'whether the rule tells you of it' }),
   results: Type.Array(
     object({ type: text, cameraId: orNull(text), state: Type.Enum([...resultStates]), sentence: orNull(text) }),
-    { description: 'what came of each action, in order; those at cameras that you may not see are left out' },
+    {
+      description:
+        'what came of each action, in order; those at cameras that you may not see are left out, and why a webhook failed is for administrators',
+    },
   ),
 })
 
 interface AlertReader {
   accountId: string
+  isAdministrator: boolean
   sees(camera: string): boolean
   nameOf(camera: string): string
 }
 
-export function alertAnswerOf(alert: Alert, { accountId, nameOf, sees }: AlertReader) {
+export function alertAnswerOf(alert: Alert, { accountId, isAdministrator, nameOf, sees }: AlertReader) {
   const { at, by, camera, id, notified, results, rule, ruleId, sentence, triggerType } = alert
   const told = results.filter((one) => one.camera === null || sees(one.camera))
   return {
     ...{ id, at, rule, ruleId, triggerType, cameraId: camera, summary: sentence, by },
     cameraName: camera === null ? null : nameOf(camera),
     forYou: notified !== null && (notified.length === 0 || notified.includes(accountId)),
-    results: told.map(({ camera: cameraId, sentence, state, type }) => ({ type, cameraId, state, sentence })),
+    results: told.map((one) => ({
+      ...{ type: one.type, cameraId: one.camera, state: one.state },
+      sentence: isAdministrator ? one.sentence : openSentence(one),
+    })),
   }
+}
+
+/** What went wrong with a webhook names hosts of the house, whose addresses rules tell to administrators alone. */
+function openSentence({ sentence, state, type }: Alert['results'][number]): string | null {
+  return type === 'webhook' && state === 'failed' ? 'It was not taken. Administrators see why.' : sentence
 }

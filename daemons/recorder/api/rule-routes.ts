@@ -6,7 +6,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import { type LedgerEntry, severities } from '#kit/records/ledger-entry.ts'
 import type { Recorder } from '#kit/records/records.ts'
-import { type AccountRecord, maySee } from '../core/access/accounts.ts'
+import { type AccountRecord, mayHear, maySee } from '../core/access/accounts.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { isArmed, type Rule, reachOf } from '../core/rules/rule.ts'
 import type { RuleBook, RuleWish } from '../core/rules/rule-book.ts'
@@ -180,6 +180,7 @@ function buttonRoutes(parts: RuleRouteParts): Route[] {
 function readerOf({ cameras }: Pick<RuleRouteParts, 'cameras'>) {
   return (account: AccountRecord) => ({
     accountId: account.id,
+    isAdministrator: account.role === 'administrator',
     sees: (camera: string) => maySee(account, camera),
     nameOf: (camera: string) => cameras.find(camera)?.name ?? camera,
   })
@@ -248,7 +249,7 @@ function happenedRoutes(parts: RuleRouteParts): Route[] {
         function isAsked(entry: LedgerEntry): boolean {
           const { cameraId, severity, since, source, until } = query
           return (
-            (account.cameras === 'all' || (entry.about !== undefined && maySee(account, entry.about))) &&
+            mayHear(account, entry) &&
             (source === undefined || entry.what === source) &&
             (severity === undefined || entry.severity === severity) &&
             (cameraId === undefined || entry.about === cameraId) &&

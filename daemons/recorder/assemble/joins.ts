@@ -70,6 +70,8 @@ export function ruleMoves({ aiming, cameras, plans, ptz }: RuleMoveParts): RuleM
       return `It is not known how ${known(camera)?.name ?? camera} stands on the plan. Calibrate it there by what it was aimed at.`
     },
     recall: (camera, preset, order) => ptz().moves.recall(camera, preset, byRule(order)),
+    steered: (camera) => ptz().moves.steered(camera),
+    note: (camera, order, detail) => ptz().moves.write(camera, 'ptz_preset', byRule(order), detail),
     async aim(camera, { camera: seenBy, region, zoom }, order) {
       const point = placeSeen(plans, seenBy, region)
       await aiming().aim(record(camera), { point, zoom }, byRule(order))

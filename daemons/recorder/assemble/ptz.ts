@@ -79,7 +79,7 @@ export async function ptzOf(context: Context, parts: PtzParts): Promise<Turning>
   const geometry = (camera: string) => book.of(camera).geometry ?? undefined
   const moves = new CameraMoves({
     ...{ clock, heads, writes, record, open, saveOpen, geometry },
-    limits: { moveMs: ptz.move_ms, overtakeMs: ptz.overtake_ms, stopTries: ptz.stop_tries },
+    limits: { moveMs: ptz.move_ms, overtakeMs: ptz.overtake_ms, stopTries: ptz.stop_tries, holdMs: ptz.hold_ms },
     onStopFailed(camera, { message: sentence }) {
       const where = record(camera).name
       ledger.happened({ what: 'camera_not_stopped', where, about: camera, severity: 'fault', sentence })

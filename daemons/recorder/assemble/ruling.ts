@@ -5,17 +5,17 @@ import type { LedgerEntry } from '#kit/records/ledger-entry.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import { alertAnswerOf } from '../api/rule-answers.ts'
 import type { RecorderConfig } from '../config.ts'
-import { type AccountRecord, maySee } from '../core/access/accounts.ts'
+import { type AccountRecord, mayHear, maySee } from '../core/access/accounts.ts'
 import type { CameraEvent } from '../core/camera-events/camera-events.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import type { StatusFeed } from '../core/live/feed.ts'
 import type { Outputs } from '../core/outputs/outputs.ts'
-import { createActor, type Moves, type Talker } from '../core/rules/actions.ts'
+import { createActor, type Moves, type Talker, targetOfMoves } from '../core/rules/actions.ts'
 import { checkRule } from '../core/rules/check.ts'
 import { createLanes } from '../core/rules/lanes.ts'
-import { createReturns } from '../core/rules/returns.ts'
+import { Returns } from '../core/rules/returns.ts'
 import { createRuleBook, type RuleBook } from '../core/rules/rule-book.ts'
-import { createRules, isToldTo, type Rules } from '../core/rules/rules.ts'
+import { type Alert, createRules, isToldTo, type Rules } from '../core/rules/rules.ts'
 import type { EventStore } from '../core/sight/events.ts'
 import type { PreservedStretch } from '../core/storage/storage-book.ts'
 import type { HappenedStore } from '../io/happened-store.ts'
@@ -26,7 +26,7 @@ import { newId } from '../io/state-files.ts'
 
 /** What rules reach for. */
 export interface RulingWorld {
-  ledger: Pick<Ledger, 'onTold'>
+  ledger: Pick<Ledger, 'happened' | 'onTold'>
   cameras(): CameraBook
   feed: Pick<StatusFeed<AccountRecord>, 'tellEach'>
   hasAccount(id: string): boolean
@@ -57,6 +57,9 @@ export interface Ruling {
   stop(): void
 }
 
+/** Who reads what is published, and is no administrator. */
+const ANYBODY = { accountId: '', isAdministrator: false, sees: () => true }
+
 export async function rulingOf(
   { clock, config, log, stateFolder }: AssembleContext<RecorderConfig>,
   parts: RulingParts,
@@ -72,7 +75,9 @@ export async function rulingOf(
     ...(await openRules(stateFolder, log)),
     check: (rule, all) => checkRule(world, rule, all),
   })
-  const returns = createReturns({
+  const lanes = createLanes({ perTarget: bounds.waiting, inAll: bounds.total_waiting })
+  const returns = new Returns({
+    inTurn: (camera, task) => lanes.run(targetOfMoves(camera), task),
     ...{ clock, moves, ...(await openReturns(stateFolder, log)) },
     onUnsaved: (fault) => log.error('a way back of a camera is not kept', { fault }),
     onLost: ({ camera, rule }, fault) =>
@@ -80,20 +85,17 @@ export async function rulingOf(
   })
   const webhooks = createWebhookPoster({ clock, limits: { timeoutMs: bounds.webhook_timeout_ms } })
   const rules: Rules = createRules({
-    ...{ clock, book, newId, zone, history, cameras: parts.cameraIds },
-    lanes: createLanes({ perTarget: bounds.waiting, inAll: bounds.total_waiting }),
+    perMinute: bounds.per_minute,
+    onRepeating({ name: where }) {
+      const sentence = `It would run more than ${bounds.per_minute} times in a minute: what it does may be what it waits for. Let it rest longer.`
+      ledger.happened({ what: 'rule_repeats', where, severity: 'warning', sentence })
+    },
+    ...{ clock, book, lanes, newId, zone, history, cameras: parts.cameraIds },
     act: createActor({
       ...{ cameraOf, nameOf, outputs, webhooks, moves, returns, talker, preserve, book: () => book },
     }),
     keep: (alert) => happened.putAlert(alert),
-    onAlert(alert) {
-      for (const listener of listeners) listener(alertAnswerOf(alert, { accountId: '', sees: () => true, nameOf }))
-      feed.tellEach((account) => {
-        const sees = (camera: string) => maySee(account, camera)
-        if (account.cameras !== 'all' && !isToldTo(alert, { sees })) return undefined
-        return { type: 'alert', alert: alertAnswerOf(alert, { accountId: account.id, sees, nameOf }) }
-      })
-    },
+    onAlert: tellAlert(feed, listeners, nameOf),
   })
   ledger.onTold((entry, event) => {
     if (event === 'opened') tellFault(rules, entry)
@@ -112,9 +114,30 @@ export async function rulingOf(
   }
 }
 
+/** Tells everybody who may see it. */
+function tellAlert(
+  feed: RulingParts['feed'],
+  listeners: ReadonlySet<(alert: object) => void>,
+  nameOf: (camera: string) => string,
+) {
+  return (alert: Alert): void => {
+    for (const listener of listeners) listener(alertAnswerOf(alert, { ...ANYBODY, nameOf }))
+    feed.tellEach((account) => {
+      const sees = (camera: string) => maySee(account, camera)
+      if (account.cameras !== 'all' && !isToldTo(alert, { sees })) return undefined
+      const isAdministrator = account.role === 'administrator'
+      return { type: 'alert', alert: alertAnswerOf(alert, { accountId: account.id, isAdministrator, sees, nameOf }) }
+    })
+  }
+}
+
+const ANY_VIEWER = { role: 'viewer', cameras: 'all' } as const
+
 function tellFault(rules: Rules, entry: LedgerEntry): void {
-  const { about: camera = null, lastAt: at, sentence, severity, what, where } = entry
-  const facts = { fault: { code: what, where, severity, message: sentence } }
+  const { about: camera = null, lastAt: at, severity, what, where } = entry
+  const facts = { fault: { code: what, where, severity, message: entry.sentence } }
+  // An alert is read by accounts that are not told of the condition itself.
+  const sentence = mayHear(ANY_VIEWER, entry) ? entry.sentence : 'An alarm was not delivered. Administrators see why.'
   rules.happened({ type: 'fault', at, camera, sentence, by: null, facts }, ({ trigger }) => {
     const codes = trigger.type === 'fault' ? trigger.codes : []
     return codes.length === 0 ? severity === 'fault' : codes.includes(what)

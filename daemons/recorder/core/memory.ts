@@ -227,9 +227,10 @@ const ALERT_BYTES = 8 * KIB
 function reactingRows(): MemoryRow[] {
   return [
     {
-      // As bytes and as text of all, and of one at a time as elements of many times that.
+      // As bytes and as text of all, with what was told last by pull points that are replaced; of one at a time as
+      // elements of many times that.
       ...{ what: 'what cameras answer about their events' },
-      all: (setting) => (2 * setting('cameras.max') + 16) * setting('camera_events.answer_bytes'),
+      all: (setting) => (3 * setting('cameras.max') + 16) * setting('camera_events.answer_bytes'),
       shownBy: 'daemons/recorder/test/wire/xml.test.ts',
     },
     {

@@ -138,6 +138,32 @@ t.test(
   },
 )
 
+t.test('A.camera.cameraEventsStatus a camera without Renew is heard on, and tells nothing twice', async (t) => {
+  Object.assign(peer.events.traits, { renew: 'plain fault', lifeMs: 3000 })
+  await boss.call('PATCH', `/api/cameras/${yard}`, { cameraEvents: false })
+  await until('nobody listens', () => peer.events.points() === 0, LONG_MS)
+  await boss.call('PATCH', `/api/cameras/${yard}`, { cameraEvents: true })
+  await until('it is heard', async () => (await statusOf())?.state === 'ok', LONG_MS)
+  const before = (await eventsOf()).length
+  const timesAsked = (name: string) => peer.asked.filter((one) => one === name).length
+  const made = timesAsked('CreatePullPointSubscription')
+  let said = 0
+  await until(
+    'the third pull point is made',
+    async () => {
+      t.match(await statusOf(), { state: 'ok', reason: null })
+      peer.events.say({ topic: 'tns1:RuleEngine/tns1:LineDetector/tns1:Crossed', data: { ObjectId: String(++said) } })
+      return timesAsked('CreatePullPointSubscription') >= made + 3
+    },
+    LONG_MS,
+  )
+  await until('all is told', async () => (await eventsOf('?limit=500')).length >= before + said, LONG_MS)
+  t.equal((await eventsOf('?limit=500')).length, before + said)
+  t.equal(timesAsked('Renew') <= 1, true)
+  t.ok(peer.events.points() <= 2, 'those before are given back')
+  Object.assign(peer.events.traits, { renew: 'known', lifeMs: 60_000 })
+})
+
 t.test('why a camera is not heard is said, and a camera that is no longer listened to is told so', async (t) => {
   peer.traits.instead = { PullMessages: '<a><b></a>' }
   await until('it fails', async () => (await statusOf()).state === 'failing', LONG_MS)

@@ -216,6 +216,38 @@ t.test('A.patrol and A.follow are set, told on the feed, and refused where the c
   t.match(await boss.call('POST', `${path}/patrol/pause`), { status: 409, body: { error: 'patrol_off' } })
 })
 
+t.test('A.ptz a rule does not take a camera from a person who steers it, and says so', async (t) => {
+  await boss.call('PATCH', `/api/cameras/${yard}`, { enabled: true, cameraEvents: true })
+  await until('its events are heard', () => peer.events.points() === 1, LONG_MS)
+  const action = { type: 'ptz_preset', cameraId: yard, preset: '1' }
+  const made = await boss.call('POST', '/api/action-rules', {
+    ...{ name: 'Look', trigger: { type: 'camera_event', kinds: ['line'] }, action, cooldownSeconds: 0 },
+  })
+  t.equal(made.status, 201)
+  const results = async () =>
+    (await boss.call('GET', '/api/alerts')).body.map((one: { results: unknown[] }) => one.results[0])
+  const recalled = () => dome.told.filter(({ name }) => name === 'GotoPreset').length
+  const before = recalled()
+  t.equal((await guard?.call('POST', `${path}/stop`))?.status, 204)
+  peer.events.say({ topic: 'tns1:RuleEngine/tns1:LineDetector/tns1:Crossed', data: { ObjectId: '1' } })
+  await until(
+    'the rule is over',
+    async () => (await results()).some(({ state }: { state: string }) => state === 'failed'),
+    LONG_MS,
+  )
+  t.match(await results(), [{ sentence: 'guard steers the camera, and has it until 30 s after the last command.' }])
+  t.match((await writes()).slice(0, 2), [
+    { operation: 'ptz_preset', performed_by: null, detail: { rule: 'Look', preset: '1', error: /^guard steers/ } },
+    { operation: 'ptz_stop', performed_by: 'guard' },
+  ])
+  t.equal(recalled(), before)
+  await boss.call('PATCH', `/api/action-rules/${made.body.id}`, { trigger: { type: 'button' } })
+  t.equal((await boss.call('POST', `/api/action-rules/${made.body.id}/press`)).status, 200)
+  await until('a person is obeyed', () => recalled() === before + 1, LONG_MS)
+  await boss.call('DELETE', `/api/action-rules/${made.body.id}`)
+  await boss.call('PATCH', `/api/cameras/${yard}`, { enabled: false, cameraEvents: false })
+})
+
 t.test('A.ptz.move a client that holds a move and is killed leaves nothing turning', async (t) => {
   const script = `setInterval(() => fetch(process.argv[1], { method: 'POST', headers: JSON.parse(process.argv[2]), body: process.argv[3] }).then(async (it) => console.log(await it.text())), 200)`
   const headers = { ...headersOf(boss.credentials), 'content-type': 'application/json' }

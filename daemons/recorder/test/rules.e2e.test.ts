@@ -108,6 +108,11 @@ t.test('3A.Events.1 a button tells a webhook, signed with a secret that is told 
     { state: 'done' },
     { state: 'failed', sentence: 'The target answered 500, expected 200 to 299.' },
   ])
+  const [seenByEye] = await alertsOf(eye)
+  t.match(seenByEye, {
+    rule: 'Doorbell',
+    results: [{ state: 'done', sentence: 'Taken.' }, { sentence: 'It was not taken. Administrators see why.' }],
+  })
   const [hit] = hits
   t.match(hit?.body, { rule: 'Doorbell', ruleId: made.id, triggerType: 'button', pressedBy: 'admin' })
   t.equal(

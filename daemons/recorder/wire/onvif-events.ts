@@ -69,6 +69,8 @@ export interface CameraNotice {
   data: readonly (readonly [name: string, value: string])[]
   /** How a property has become what it is; undefined: it is no property, and happened once. */
   operation: 'Initialized' | 'Changed' | 'Deleted' | undefined
+  /** When, by the clock of the camera: tells notices apart that are the same else. */
+  stamp: string
 }
 
 /** Most notices in one answer. */
@@ -122,7 +124,8 @@ function noticeOf(notification: XmlElement): CameraNotice[] {
   if (topic === '' || !message) return []
   const said = message.attributes.get('PropertyOperation') ?? ''
   const operation = OPERATIONS.includes(said) ? (said as CameraNotice['operation']) : undefined
-  return [{ topic, source: itemsOf(message, 'Source'), data: itemsOf(message, 'Data'), operation }]
+  const stamp = plainText(message.attributes.get('UtcTime') ?? '', LONGEST_WORD)
+  return [{ topic, source: itemsOf(message, 'Source'), data: itemsOf(message, 'Data'), operation, stamp }]
 }
 
 function itemsOf(message: XmlElement, part: string): [string, string][] {

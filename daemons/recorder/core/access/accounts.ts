@@ -48,6 +48,18 @@ export interface AccountWish {
   installer?: boolean | undefined
 }
 
+/** Conditions whose sentence names other machines of the house, such as who takes alarms: for those who look after it. */
+const OF_ADMINISTRATORS: ReadonlySet<string> = new Set(['alarm_undelivered'])
+
+/** Whether an account is told of a condition of the ledger. @param about id of the camera that it is about */
+export function mayHear(
+  account: Pick<AccountRecord, 'cameras' | 'role'>,
+  { about, what }: { about?: string | undefined; what: string },
+): boolean {
+  if (account.role !== 'administrator' && OF_ADMINISTRATORS.has(what)) return false
+  return account.cameras === 'all' || (about !== undefined && maySee(account, about))
+}
+
 /** Whether an account may see a camera. Every route, list and count goes by this. */
 export function maySee({ cameras }: Pick<AccountRecord, 'cameras'>, camera: string): boolean {
   return cameras === 'all' || cameras.includes(camera)

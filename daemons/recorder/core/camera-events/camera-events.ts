@@ -84,11 +84,11 @@ export function createCameraEvents(needs: CameraEventsParts): CameraEvents {
         ...{ clock, limits, onvif, service },
         login: loginOf(camera),
         onNotices: (notices, isFirst) => take(parts, ear, notices, isFirst),
-        onChange() {
-          // Another subscription says anew what lasts.
-          if (ears.get(camera.id)?.listener.state() === 'failing') ear.doubtful = new Set(ear.active.keys())
-          onChange()
+        // Another pull point says anew what lasts.
+        onGap() {
+          ear.doubtful = new Set(ear.active.keys())
         },
+        onChange,
       }),
     }
     ears.set(camera.id, ear)

@@ -1,19 +1,11 @@
-/** Listens to one camera by a pull point: makes it, asks it, renews it, and makes another where it is lost. */
-import { type Clock, wait } from '#kit/clock.ts'
+/** Listens to one camera: subscribes to its events, and anew where it is away or refuses, ever more seldom. */
+import type { Clock } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'
 import { atHost } from '../../wire/onvif.ts'
-import {
-  type CameraNotice,
-  createPullPoint,
-  EVENTS,
-  MOST_NOTICES,
-  type PullPoint,
-  pullMessages,
-  renewPullPoint,
-  unsubscribe,
-} from '../../wire/onvif-events.ts'
-import { type CameraLogin, type OnvifClient, type OnvifSession, serviceAddress } from '../cameras/onvif.ts'
+import { type CameraNotice, EVENTS } from '../../wire/onvif-events.ts'
+import { type CameraLogin, type OnvifClient, serviceAddress } from '../cameras/onvif.ts'
+import { type CameraHabits, pause, type SubscriptionLimits, subscribe } from './subscription.ts'
 
 // The life of a listener: state x event -> next state.
 
@@ -31,13 +23,7 @@ export const listenerStateTable: Readonly<Record<ListenerState, Partial<Record<L
 }
 
 /** Bounds, by the names of their settings. */
-export interface ListenerLimits {
-  /** How long a camera may hold its answer back until something happens. */
-  holdMs: number
-  /** From one question to the next at least: some cameras answer at once, with nothing. */
-  leastMs: number
-  /** How long a subscription lasts unless it is renewed. */
-  lifeMs: number
+export interface ListenerLimits extends SubscriptionLimits {
   retry: BackoffLimits
 }
 
@@ -48,8 +34,10 @@ interface ListenerParts {
   service: string
   login: CameraLogin
   limits: ListenerLimits
-  /** @param isFirst whether they are the first after a subscription, which say how everything stands */
+  /** @param isFirst whether they are the first of a pull point, which say how everything stands */
   onNotices(notices: readonly CameraNotice[], isFirst: boolean): void
+  /** It was not heard for a while: what lasted may have ended. */
+  onGap(): void
   /** The state has changed, or why it fails. */
   onChange(): void
 }
@@ -67,7 +55,8 @@ const SETTLED_MS = 60_000
 
 /** Begins at once. */
 export function startListener(parts: ListenerParts): Listener {
-  const { clock, limits, onChange } = parts
+  const { clock, limits, onChange, onGap } = parts
+  const habits: CameraHabits = { renews: true }
   const stopper = new AbortController()
   const backoff = new Backoff(limits.retry)
   let state: ListenerState = 'off'
@@ -86,11 +75,12 @@ export function startListener(parts: ListenerParts): Listener {
     while (!stopper.signal.aborted) {
       const beganMs = clock.monotonicMs()
       let wasSubscribed = false
-      const fault = await follow(parts, stopper.signal, () => {
+      const fault = await follow(parts, habits, stopper.signal, () => {
         wasSubscribed = true
         move('subscribed', null)
       })
       if (stopper.signal.aborted) break
+      onGap()
       move('failed', fault.message)
       if (clock.monotonicMs() - beganMs >= SETTLED_MS) backoff.reset()
       // Cameras lock an account after some wrong passwords; one that took this one has had its clock set since.
@@ -114,77 +104,25 @@ export function startListener(parts: ListenerParts): Listener {
 
 const FINAL: ReadonlySet<string> = new Set(['camera_refused', 'onvif_unsupported', 'bad_target'])
 
-/** After these the camera may keep the pull point that it does not renew, beside the next one. */
-const KEPT: ReadonlySet<string> = new Set(['onvif_failed', 'onvif_unsupported'])
-
 const SERVICE = { namespace: EVENTS, capability: ['Events'] }
 
 /** One subscription, from its beginning to its end. @returns what ended it */
-async function follow(parts: ListenerParts, signal: AbortSignal, onSubscribed: () => void): Promise<Fault> {
-  const { limits, login, onvif, service } = parts
+async function follow(
+  parts: ListenerParts,
+  habits: CameraHabits,
+  signal: AbortSignal,
+  onSubscribed: () => void,
+): Promise<Fault> {
+  const { login, onvif, service } = parts
   try {
     const session = await onvif.open(service, login)
     const address = await serviceAddress(session, service, SERVICE)
     if (address === undefined) throw new Fault('onvif_unsupported', 'The camera has no events over ONVIF.')
-    const made = await session.ask(address, createPullPoint(Math.ceil(limits.lifeMs / 1000)), signal)
-    const point = { ...made, address: atHost(made.address, new URL(service).hostname) }
+    const atCamera = (said: string) => atHost(said, new URL(service).hostname)
+    const subscription = await subscribe({ ...parts, habits, session, service: address, atCamera, signal })
     onSubscribed()
-    const fault = await pull(parts, { session, point }, signal)
-    if (signal.aborted || KEPT.has(fault.code)) await leave(session, point)
-    return fault
+    return await subscription.pull()
   } catch (error) {
     return faultOf(error, 'onvif_failed', 'The camera does not tell its events.')
   }
-}
-
-interface Subscription {
-  session: OnvifSession
-  point: PullPoint
-}
-
-/** @returns what ended it */
-async function pull(parts: ListenerParts, { point, session }: Subscription, signal: AbortSignal): Promise<Fault> {
-  const { clock, limits, onNotices } = parts
-  let renewAtMs = clock.monotonicMs() + renewAfter(point.lifeMs, limits)
-  let isFirst = true
-  try {
-    while (!signal.aborted) {
-      const askedMs = clock.monotonicMs()
-      const notices = await session.ask(point.address, pullMessages(point, limits.holdMs), signal)
-      onNotices(notices, isFirst)
-      // Some need several answers to say how everything stands.
-      isFirst &&= notices.length === MOST_NOTICES
-      if (clock.monotonicMs() >= renewAtMs) {
-        const lifeMs = await session.ask(point.address, renewPullPoint(point, Math.ceil(limits.lifeMs / 1000)), signal)
-        renewAtMs = clock.monotonicMs() + renewAfter(lifeMs, limits)
-      }
-      const restMs = limits.leastMs - (clock.monotonicMs() - askedMs)
-      if (restMs > 0) await pause(clock, restMs, signal)
-    }
-    return new Fault('onvif_failed', 'Nobody listens to the camera any more.')
-  } catch (error) {
-    return faultOf(error, 'onvif_failed', 'The camera does not tell its events.')
-  }
-}
-
-/** Renewed well before it ends, even where the camera granted less time than it was asked for. */
-function renewAfter(lifeMs: number | undefined, limits: ListenerLimits): number {
-  return Math.min(lifeMs ?? limits.lifeMs, limits.lifeMs) / 2
-}
-
-/** Cameras have few pull points. One that does not answer forgets it by itself. */
-async function leave(session: OnvifSession, point: PullPoint): Promise<void> {
-  try {
-    await session.ask(point.address, unsubscribe(point))
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error
-  }
-}
-
-async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  const stopped = Promise.withResolvers<void>()
-  const stop = () => stopped.resolve()
-  signal.addEventListener('abort', stop, { once: true })
-  await Promise.race([wait(clock, ms), stopped.promise])
-  signal.removeEventListener('abort', stop)
 }

@@ -225,7 +225,7 @@ export class Follows {
 
   /** What a detector saw. */
   sighted({ at, boxes, cameraId }: Sighting): void {
-    const { clock, book } = this.#parts
+    const { clock, book, moves } = this.#parts
     const { follow } = book.of(cameraId)
     if (!follow?.enabled) return
     const followed = this.#of(cameraId)
@@ -237,7 +237,7 @@ export class Follows {
     const { shunned } = followed
     if (shunned && boxes.some(({ trackId }) => trackId === shunned.trackId)) shunned.seenMs = nowMs
     else if (shunned && nowMs - shunned.seenMs > this.#parts.limits.lostMs) followed.shunned = undefined
-    if (followed.state !== 'watching' || nowMs < followed.quietUntilMs) return
+    if (followed.state !== 'watching' || nowMs < followed.quietUntilMs || moves.isBusy(cameraId)) return
     const found = boxes
       .filter(({ group, trackId }) => follow.groups.includes(group) && trackId !== followed.shunned?.trackId)
       .toSorted((one, other) => other.score - one.score)[0]
@@ -370,8 +370,9 @@ export class Follows {
     const seen = pointOf(to, view)
     if ((seen && offCentre(seen) < CALM) || nowMs - target.sentMs < limits.everyMs) return undefined
     target.sentMs = nowMs
-    const reached = await moves.send(camera, { ...to, zoom: position.zoom })
-    if (reached && this.#of(camera).target === target) {
+    const isWanted = () => this.#of(camera).target === target
+    const reached = await moves.send(camera, { ...to, zoom: position.zoom }, isWanted)
+    if (reached && isWanted()) {
       target.sent = reached.position
       target.leftDeg = apartDeg(position, reached.position)
       target.hops++

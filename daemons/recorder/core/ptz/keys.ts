@@ -30,6 +30,13 @@ export const ptz = Type.Object(
       maximum: 10,
       description: 'how often a stop is sent that the camera does not take',
     }),
+    hold_ms: Type.Integer({
+      default: 30_000,
+      minimum: 0,
+      maximum: 3_600_000,
+      unit: 'ms',
+      description: 'for so long after the last command no rule takes a camera from a person who steers it',
+    }),
     arrive_ms: Type.Integer({
       default: 10_000,
       minimum: 1000,

@@ -1,6 +1,7 @@
 /** Moves of cameras: who moves which, until when, and what of it is written down. Whatever moves by hand is stopped. */
 import { type Clock, type Timer, wait } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
 import type { Preset } from '../../wire/onvif-ptz.ts'
 import type { CameraRecord } from '../cameras/book.ts'
 import type { CameraWrite, Writes } from '../clocks/writes.ts'
@@ -69,6 +70,16 @@ interface MoveLimits {
   overtakeMs: number
   /** How often a stop is sent that is not taken. */
   stopTries: number
+  /** For how long after the last command no rule takes the camera from a person. */
+  holdMs: number
+}
+
+/** Somebody who steers a camera. */
+export interface Steered {
+  /** For people. It does not name the camera. */
+  sentence: string
+  /** For how long at least, unless they go on. */
+  forMs: number
 }
 
 interface Moving {
@@ -87,7 +98,9 @@ interface CameraState {
   lane: Lane
   moving: Moving | undefined
   /** An aim or a training under way, which a newer command ends. */
-  task: AbortController | undefined
+  task: { abort: AbortController; by: By } | undefined
+  /** The person who steered it last. */
+  last: { name: string | null; untilMs: number } | undefined
 }
 
 const STOP_AGAIN_MS = 200
@@ -105,6 +118,24 @@ export class CameraMoves {
   /** Called before each command. */
   onCommand(listener: (camera: string, by: By) => void): void {
     this.#listeners.push(listener)
+  }
+
+  /** Whether a command of a person is under way: nothing takes the camera from them but another person. */
+  isBusy(camera: string): boolean {
+    const { moving, task } = this.#stateOf(camera)
+    return task?.by.kind === 'person' || moving?.by.kind === 'person'
+  }
+
+  /** Who is not to be disturbed by rules; undefined: nobody. */
+  steered(camera: string): Steered | undefined {
+    const { clock, limits } = this.#parts
+    const { last } = this.#stateOf(camera)
+    if (!last) return undefined
+    const forMs = this.isBusy(camera) ? limits.holdMs : last.untilMs - clock.monotonicMs()
+    if (forMs <= 0) return undefined
+    const who = last.name ?? 'Somebody'
+    const sentence = `${who} steers the camera, and has it until ${durationText(limits.holdMs)} after the last command.`
+    return { sentence, forMs }
   }
 
   head(camera: string): Promise<Head> {
@@ -157,7 +188,7 @@ export class CameraMoves {
   async stop(camera: string, by: By): Promise<void> {
     this.#parts.record(camera)
     this.#tell(camera, by)
-    this.#stateOf(camera).task?.abort(takenOver())
+    this.#stateOf(camera).task?.abort.abort(takenOver())
     const moving = this.#release(camera)
     if (moving) {
       await this.#sendStop(camera, moving.head)
@@ -186,9 +217,9 @@ export class CameraMoves {
     const head = await this.head(camera)
     const { name } = await this.requirePreset(camera, preset)
     if (by.isWanted?.() === false) throw takenOver()
-    const { lane } = await this.#begin(camera, by)
     const order = { ...by, detail: { preset, presetName: name, ...by.detail } }
     await this.#written(camera, by.kind === 'patrol' ? 'ptz_patrol' : 'ptz_preset', order, async () => {
+      const { lane } = await this.#begin(camera, by)
       if (!(await lane.command(() => head.recall(preset)))) throw takenOver()
       return {}
     })
@@ -206,11 +237,13 @@ export class CameraMoves {
 
   /**
    * Sends it to the nearest place that it reaches; who does writes it down, since it takes several such.
+   * @param isWanted asked once more right before it is sent: somebody else may have come while the camera said what it can
    * @returns undefined if a newer command took its place
    * @throws Fault `no_absolute_position`
    */
-  async send(camera: string, to: PtzPosition): Promise<Reachable | undefined> {
+  async send(camera: string, to: PtzPosition, isWanted = () => true): Promise<Reachable | undefined> {
     const [head, scale] = [await this.head(camera), await this.scale(camera)]
+    if (!isWanted()) return undefined
     const reached = toReachable(to, scale)
     const isSent = await this.#stateOf(camera).lane.command(() => head.goTo(reached.raw, scale))
     return isSent ? reached : undefined
@@ -234,12 +267,16 @@ export class CameraMoves {
   /** Does what takes several moves, until another command for the camera ends it. */
   async within<Result>(camera: string, by: By, task: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const state = await this.#begin(camera, by)
-    const abort = new AbortController()
-    state.task = abort
+    const mine = { abort: new AbortController(), by }
+    state.task = mine
     try {
-      return await task(abort.signal)
+      return await task(mine.abort.signal)
     } finally {
-      if (state.task === abort) state.task = undefined
+      if (state.task === mine) {
+        state.task = undefined
+        // Who trained it for minutes has steered it until now.
+        if (by.kind === 'person') this.#tell(camera, by)
+      }
     }
   }
 
@@ -263,7 +300,7 @@ export class CameraMoves {
 
   /** Stops what is moved by hand. */
   async close(): Promise<void> {
-    for (const { task } of this.#states.values()) task?.abort(takenOver())
+    for (const { task } of this.#states.values()) task?.abort.abort(takenOver())
     const moved = [...this.#states].filter(([, { moving }]) => moving)
     await Promise.all(moved.map(([camera]) => this.#stopFor(camera, 'shutdown')))
   }
@@ -272,20 +309,30 @@ export class CameraMoves {
     const present = this.#states.get(camera)
     if (present) return present
     const { clock, limits } = this.#parts
-    const made = { lane: createLane(clock, limits.overtakeMs), moving: undefined, task: undefined }
+    const lane = createLane(clock, limits.overtakeMs)
+    const made: CameraState = { lane, moving: undefined, task: undefined, last: undefined }
     this.#states.set(camera, made)
     return made
   }
 
   #tell(camera: string, by: By): void {
+    const { clock, limits } = this.#parts
+    if (by.kind === 'person')
+      this.#stateOf(camera).last = { name: by.name, untilMs: clock.monotonicMs() + limits.holdMs }
     for (const listener of this.#listeners) listener(camera, by)
   }
 
-  /** Ends what another command takes the camera from. */
+  /**
+   * Ends what another command takes the camera from. Persons take it from everybody, also by the button of a rule.
+   * @throws Fault `ptz_steered` to what moves by itself while a person steers
+   */
   async #begin(camera: string, by: By): Promise<CameraState> {
     const state = this.#stateOf(camera)
+    const isByItself = by.kind !== 'person' && by.name === null
+    const steered = isByItself && (by.kind === 'rule' || this.isBusy(camera)) && this.steered(camera)
+    if (steered) throw new Fault('ptz_steered', steered.sentence)
     this.#tell(camera, by)
-    state.task?.abort(takenOver())
+    state.task?.abort.abort(takenOver())
     state.task = undefined
     await this.#noteMove(camera, this.#release(camera), 'taken_over')
     return state

@@ -36,7 +36,7 @@ export interface PatrolStatus {
 
 interface PatrolParts {
   clock: Clock
-  moves: Pick<CameraMoves, 'onCommand' | 'recall'>
+  moves: Pick<CameraMoves, 'isBusy' | 'onCommand' | 'recall'>
   book: PtzBook
   /** IANA name of the recorder's zone. */
   zone(): string
@@ -158,8 +158,10 @@ export class Patrols {
   }
 
   #lookAt(camera: string, patrol: PatrolRecord): void {
-    const { clock } = this.#parts
+    const { clock, moves } = this.#parts
     const running = this.#of(camera, patrol)
+    // An aim or a training of a person may take longer than the pause after the command for it.
+    if (moves.isBusy(camera)) running.untilMs = clock.monotonicMs() + patrol.resumeAfterSeconds * 1000
     const reason = this.#whyNot(camera, patrol, running)
     const isOther = running.state === 'waiting' && reason !== null && reason !== running.reason
     running.reason = reason

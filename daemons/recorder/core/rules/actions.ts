@@ -4,8 +4,7 @@ import { counted, durationText } from '#kit/pure/text.ts'
 import type { CameraRecord } from '../cameras/book.ts'
 import type { Outputs } from '../outputs/outputs.ts'
 import type { PreservedStretch } from '../storage/storage-book.ts'
-import type { Returns } from './returns.ts'
-import type { Action, Region, Rule } from './rule.ts'
+import type { Action, MovingAction, Region, Rule } from './rule.ts'
 import type { RuleBook } from './rule-book.ts'
 import type { Occurrence } from './triggers.ts'
 
@@ -16,6 +15,10 @@ export interface Moves {
   /** Why a camera cannot look at what another one sees; null: it can. */
   aimTrouble(camera: string): string | null
   recall(camera: string, preset: string, by: MoveOrder): Promise<void>
+  /** Who steers a camera now, so that nothing moves it by itself; undefined: nobody. */
+  steered(camera: string): { sentence: string; forMs: number } | undefined
+  /** Writes down what was not done. */
+  note(camera: string, by: MoveOrder, detail: Readonly<Record<string, string>>): Promise<void>
   /** @param target what a camera sees, as fractions of its picture; `zoom` null: as it is */
   aim(camera: string, target: AimTarget, by: MoveOrder): Promise<void>
 }
@@ -54,7 +57,8 @@ export interface ActionParts {
   webhooks: WebhookPoster
   moves: Moves
   talker: Talker
-  returns: Pick<Returns, 'plan'>
+  /** Has a camera that a rule has moved go back. */
+  returns: { plan(action: MovingAction, rule: string): void }
   preserve(wish: Omit<PreservedStretch, 'id'>): Promise<unknown>
   book(): RuleBook
 }
@@ -105,9 +109,14 @@ export function createActor(parts: ActionParts): Actor {
 /** Where an action goes: those of one target wait for each other. */
 export function targetOf(action: Action): string {
   if (action.type === 'webhook') return `webhook ${URL.parse(action.url)?.origin ?? ''}`
-  if (action.type === 'ptz_preset' || action.type === 'ptz_aim') return `ptz ${action.cameraId}`
+  if (action.type === 'ptz_preset' || action.type === 'ptz_aim') return targetOfMoves(action.cameraId)
   if (action.type === 'output' || action.type === 'talk_message') return `${action.type} ${action.cameraId}`
   return 'recorder'
+}
+
+/** The same for whatever a rule moves. */
+export function targetOfMoves(camera: string): string {
+  return `ptz ${camera}`
 }
 
 function cameraOf(parts: ActionParts, id: string): CameraRecord {

@@ -33,6 +33,12 @@ export const rules = Type.Object(
   {
     max: count(100, 1, 1000, 'rules at once'),
     alerts_kept: count(10_000, 100, 1_000_000, 'what rules did: entries kept, the oldest go first'),
+    per_minute: count(
+      60,
+      1,
+      10_000,
+      'how often a rule runs in a minute, for each camera; beyond, it rests until the minute is over',
+    ),
     waiting: count(32, 1, 1000, 'actions that wait for one target; further ones are left out'),
     total_waiting: count(512, 10, 10_000, 'actions that wait for all targets'),
     webhook_timeout_ms: milliseconds(5000, 100, 60_000, 'time that a webhook has for its answer, in each of two tries'),

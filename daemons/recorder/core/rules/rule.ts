@@ -68,6 +68,9 @@ export type Action =
 export const channels = ['page'] as const
 export type Channel = (typeof channels)[number]
 
+/** Of those that move a camera, and may have it go back. */
+export type MovingAction = Extract<Action, { returnPreset: unknown }>
+
 export const ACTION_LIMITS = {
   ...{ actions: 10, preserveSeconds: 3600, armMinutes: 7 * 24 * 60, repeat: 3 },
   returnSeconds: { least: 5, most: 3600, usual: 60 },

@@ -55,6 +55,10 @@ export function isToldTo(
 
 interface RulesParts {
   clock: Clock
+  /** How often a rule runs in a minute, for each camera; key `rules.per_minute`. */
+  perMinute: number
+  /** A rule would run more often than that; once in each minute. */
+  onRepeating(rule: Rule): void
   book: RuleBook
   lanes: Lanes
   act: Actor
@@ -76,17 +80,42 @@ export interface Rules {
   /** @param isFor of rules of that kind, beside cameras: whether they wait for it */
   happened(occurrence: Occurrence, isFor: (rule: Rule) => boolean): void
   detected(event: DetectedEvent, phase: 'begin' | 'end'): void
-  /** @throws Fault `unknown_rule`, `rule_off` */
+  /** @throws Fault `unknown_rule`, `rule_off`, `rule_busy` */
   press(id: string, by: string): Alert
   /** Rules or cameras are others now. */
   changed(): void
   stop(): void
 }
 
+const MINUTE_MS = 60_000
+
+/** What a rule does may be what it waits for, such as a relay that a camera tells of: it would go round for ever. */
+function createRarity({ clock, onRepeating, perMinute }: RulesParts) {
+  const minutes = new Map<string, { beganMs: number; count: number }>()
+  return {
+    /** Whether it may run once more in this minute. */
+    isRare(rule: Rule, camera: string | null): boolean {
+      const key = `${rule.id} ${camera}`
+      const nowMs = clock.monotonicMs()
+      const known = minutes.get(key)
+      const minute = known && nowMs - known.beganMs < MINUTE_MS ? known : { beganMs: nowMs, count: 0 }
+      minutes.set(key, minute)
+      minute.count++
+      if (minute.count === perMinute + 1) onRepeating(rule)
+      return minute.count <= perMinute
+    },
+    /** Forgets rules that are gone. */
+    keep(ids: ReadonlySet<string>): void {
+      for (const key of minutes.keys()) if (!ids.has(key.split(' ')[0] ?? '')) minutes.delete(key)
+    },
+  }
+}
+
 export function createRules(parts: RulesParts): Rules {
   const { book, clock, zone } = parts
   /** Monotonic instants of the last time, by rule and camera. */
   const ranMs = new Map<string, number>()
+  const rare = createRarity(parts)
   const presence = createPresence({ clock, rules: book.list, cameras: parts.cameras, onOccurrence: fire })
   const normal = new Normal({ ...parts, rules: book.list, onOccurrence: fire })
 
@@ -105,7 +134,8 @@ export function createRules(parts: RulesParts): Rules {
   }
 
   function fire(rule: Rule, occurrence: Occurrence): void {
-    if (isActive(rule) && isRested(rule, occurrence.camera)) carryOut(parts, rule, occurrence)
+    const { camera } = occurrence
+    if (isActive(rule) && isRested(rule, camera) && rare.isRare(rule, camera)) carryOut(parts, rule, occurrence)
   }
 
   function happened(occurrence: Occurrence, isFor: (rule: Rule) => boolean): void {
@@ -128,12 +158,15 @@ export function createRules(parts: RulesParts): Rules {
         throw new Fault('unknown_rule', 'There is no button with this id. GET /api/action-buttons lists them.')
       if (!isActive(rule))
         throw new Fault('rule_off', `${rule.name} does nothing now: it is disarmed, or it is not its time.`)
+      if (!rare.isRare(rule, null))
+        throw new Fault('rule_busy', `${rule.name} was pressed ${parts.perMinute} times in this minute. Wait a minute.`)
       const sentence = `${by} pressed the button.`
       return carryOut(parts, rule, { type: 'button', at: clock.epochMs(), camera: null, sentence, by, facts: {} })
     },
     changed() {
       const ids = new Set(book.list().map((rule) => rule.id))
       for (const key of ranMs.keys()) if (!ids.has(key.split(' ')[0] ?? '')) ranMs.delete(key)
+      rare.keep(ids)
       presence.changed()
       normal.changed()
     },

@@ -53,7 +53,8 @@ export function isAbout({ cameraIds }: Rule, camera: string | null): boolean {
 /** Whether a rule is about such things. */
 export function fitsThing({ groups, labels }: Rule, { group, label }: Pick<DetectedEvent, 'group' | 'label'>): boolean {
   if (labels.length === 0 && groups.length === 0) return true
-  return labels.includes(label) || groups.includes(group)
+  // Models and people write the same word in either case.
+  return labels.some((one) => one.toLowerCase() === label.toLowerCase()) || groups.includes(group)
 }
 
 interface PresenceParts {

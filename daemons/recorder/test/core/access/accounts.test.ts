@@ -1,7 +1,14 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createUserList } from '#kit/pure/users.ts'
-import { type AccountRecord, createAccountBook, firstAccount, isOver, maySee } from '../../../core/access/accounts.ts'
+import {
+  type AccountRecord,
+  createAccountBook,
+  firstAccount,
+  isOver,
+  mayHear,
+  maySee,
+} from '../../../core/access/accounts.ts'
 
 const ada = firstAccount({ username: 'ada', passwordHash: 'hash of ada' }, { id: 'a', createdAt: 0 })
 
@@ -34,6 +41,14 @@ t.test('an account sees the cameras of its list, by their whole ids', async (t) 
     ['c1', 'c2'],
   )
   t.ok(maySee(ada, 'c9'))
+  const names = { what: 'alarm_undelivered' }
+  t.ok(mayHear(ada, names))
+  t.notOk(mayHear({ ...ada, role: 'operator' }, names), 'its sentence names a host')
+  t.ok(mayHear({ ...ada, role: 'viewer' }, { what: 'disk_lost' }))
+  t.same(
+    ['c1', 'c2', undefined].map((about) => mayHear(made, { what: 'camera_lost', about })),
+    [true, true, false],
+  )
 })
 
 t.test('what does not fit together is refused', async (t) => {

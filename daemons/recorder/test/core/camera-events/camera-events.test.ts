@@ -16,12 +16,12 @@ const yard = {
 } as unknown as CameraRecord
 
 const crossed: CameraNotice = {
-  ...{ topic: 'RuleEngine/LineDetector/Crossed', source: [], operation: undefined },
+  ...{ topic: 'RuleEngine/LineDetector/Crossed', source: [], operation: undefined, stamp: '' },
   data: [['ObjectId', '1']],
 }
 const motion = (on: string): CameraNotice => ({
   ...{ topic: 'RuleEngine/CellMotionDetector/Motion', source: [['Rule', 'Gate']] },
-  ...{ data: [['IsMotion', on]], operation: 'Changed' },
+  ...{ data: [['IsMotion', on]], operation: 'Changed', stamp: '' },
 })
 
 /** A camera whose answers the test gives. */
@@ -78,7 +78,7 @@ function stage(perMinute = 3) {
 
 t.test('what makers say in their topics is understood, and chatter is not worth a line', async (t) => {
   const of = (topic: string, data = 'true') =>
-    meaningOf({ topic, source: [], data: [['State', data]], operation: 'Changed' })?.kind
+    meaningOf({ topic, source: [], data: [['State', data]], operation: 'Changed', stamp: '' })?.kind
   t.same(
     [
       of('VideoSource/MotionAlarm'),

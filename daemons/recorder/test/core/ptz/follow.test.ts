@@ -212,3 +212,33 @@ t.test('A.follow why a camera cannot follow is remembered for the feed', async (
   await follows.unavailable(CAMERA)
   t.match(follows.knownUnavailable(CAMERA), /cannot be sent/)
 })
+
+t.test(
+  'A.follow nobody is followed while a person aims the camera, and what ended a follow is told by who it was',
+  async (t) => {
+    const { clock, followed, moves, status } = await stage()
+    await clock.run(3000)
+    t.equal(status().state, 'following')
+    const over = Promise.withResolvers<void>()
+    const aimed = moves.within(CAMERA, ann, async (signal) => {
+      await over.promise
+      t.notOk(signal.aborted, 'nobody has taken it')
+    })
+    await clock.run(60_000)
+    t.match(status(), { label: null, lastEnded: { why: 'operator', label: 'person' } })
+    t.match(followed(), { detail: { why: 'operator' } })
+    over.resolve()
+    await aimed
+    await clock.run(19_000)
+    t.equal(status().state, 'paused', 'the pause counts from its end')
+    await clock.run(3000)
+    t.equal(status().state, 'following')
+    await moves.within(CAMERA, { kind: 'rule', name: 'ann' }, async () => {})
+    await clock.run(100)
+    t.match(
+      status(),
+      { state: 'watching', lastEnded: { why: 'rule' } },
+      'a button of a rule is a rule, and pauses nothing',
+    )
+  },
+)

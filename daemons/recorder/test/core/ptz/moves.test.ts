@@ -1,5 +1,6 @@
 import t from 'tap'
 import { heapBytesOf } from '#kit/test/heap.ts'
+import type { By } from '../../../core/ptz/moves.ts'
 import { faultText } from '../../peer/onvif-text.ts'
 import { ann, CAMERA, ptzStage } from './ptz-stage.ts'
 
@@ -110,6 +111,7 @@ t.test('A.ptz.preset a preset is recalled and saved, and each is written down wi
   ])
   await t.rejects(moves.recall(CAMERA, '8', ann), { code: 'unknown_preset', message: /Yard .* "8"/ })
   await t.rejects(moves.recall('none', '7', ann), { code: 'unknown_camera' })
+  await clock.run(30_000)
   // The way back of a rule is one write, and says where to also if the camera refuses.
   const back = { kind: 'rule', name: null, operation: 'ptz_return', detail: { rule: 'Night' } } as const
   await moves.recall(CAMERA, '7', back)
@@ -134,7 +136,7 @@ t.test('A.ptz.preset a preset to which it was never sent is not said to be where
   stage.delay = (name) => (name === 'ContinuousMove' ? late.promise : undefined)
   const moved = moves.move(CAMERA, right, ann, here())
   await clock.run(0)
-  const recalled = moves.recall(CAMERA, '7', { kind: 'rule', name: null })
+  const recalled = moves.recall(CAMERA, '7', { kind: 'rule', name: 'bob' })
   const refused = t.rejects(recalled, { code: 'ptz_taken_over' })
   await clock.run(0)
   const stopped = moves.stop(CAMERA, ann)
@@ -155,6 +157,72 @@ t.test('of two who move a camera the later one has it, and the move of the other
   t.match(writes.of(CAMERA, 9), [{ performedBy: 'ann', detail: { ended: 'taken_over' } }])
   await clock.run(900)
   t.match(writes.of(CAMERA, 1), [{ performedBy: 'bob', detail: { ended: 'time' } }])
+})
+
+t.test('A.ptz who steers a camera has it: no rule takes it before the hold is over', async (t) => {
+  const presets = new Map([['7', { name: 'Gate', pan: 50, tilt: 0, zoom: 0.5 }]])
+  const { clock, moves, told, writes } = ptzStage({ presets })
+  const rule: By = { kind: 'rule', name: null, detail: { rule: 'Night' } }
+  const pressed: By = { ...rule, name: 'bob' }
+  const bob: By = { kind: 'person', name: 'bob' }
+  await moves.move(CAMERA, right, ann, here())
+  await clock.run(5000)
+  t.match(moves.steered(CAMERA), { sentence: /^ann steers the camera, and has it until 30 s after/, forMs: 25_000 })
+  await t.rejects(moves.recall(CAMERA, '7', rule), { code: 'ptz_steered' })
+  t.match(writes.of(CAMERA, 1), [
+    { operation: 'ptz_preset', performedBy: null, detail: { rule: 'Night', preset: '7', error: /^ann steers/ } },
+  ])
+  await t.rejects(
+    moves.within(CAMERA, rule, async () => {}),
+    { code: 'ptz_steered' },
+  )
+  t.same(told('GotoPreset'), [])
+  await moves.recall(CAMERA, '7', pressed)
+  await moves.recall(CAMERA, '7', bob)
+  t.same(told('GotoPreset').length, 2, 'who presses a button is a person')
+  await clock.run(29_999)
+  await t.rejects(moves.recall(CAMERA, '7', rule), { message: /^bob steers/ })
+  await clock.run(1)
+  t.equal(moves.steered(CAMERA), undefined)
+  await moves.recall(CAMERA, '7', rule)
+  t.same(told('GotoPreset').length, 3)
+})
+
+t.test('A.ptz nothing that moves by itself ends what a person has begun', async (t) => {
+  const presets = new Map([['7', { name: 'Gate', pan: 50, tilt: 0, zoom: 0.5 }]])
+  const { clock, moves } = ptzStage({ presets })
+  const over = Promise.withResolvers<boolean>()
+  const trained = moves.within(CAMERA, ann, async (signal) => {
+    await over.promise
+    return signal.aborted
+  })
+  await clock.run(200_000)
+  for (const kind of ['rule', 'patrol', 'follow'] as const)
+    await t.rejects(moves.recall(CAMERA, '7', { kind, name: null }), { code: 'ptz_steered' }, kind)
+  t.ok(moves.isBusy(CAMERA))
+  over.resolve(true)
+  t.equal(await trained, false, 'it went on')
+  t.match(moves.steered(CAMERA), { forMs: 30_000 }, 'the hold begins at its end')
+  await moves.recall(CAMERA, '7', { kind: 'patrol', name: null })
+  const next = Promise.withResolvers<void>()
+  const aimed = moves.within(CAMERA, ann, async (signal) => {
+    await next.promise
+    return signal.aborted
+  })
+  await clock.run(0)
+  await moves.recall(CAMERA, '7', { kind: 'person', name: 'bob' })
+  next.resolve()
+  t.equal(await aimed, true, 'another person has it')
+})
+
+t.test('A.follow a position that nobody wants any more is not sent', async (t) => {
+  const { moves, told } = ptzStage()
+  await moves.scale(CAMERA)
+  let isWanted = true
+  const sent = moves.send(CAMERA, { pan: 1, tilt: 0, zoom: 0 }, () => isWanted)
+  isWanted = false
+  t.equal(await sent, undefined)
+  t.same(told('AbsoluteMove'), [])
 })
 
 t.test('what is known of a camera that turns takes no more than its row in the memory plan', async (t) => {

@@ -84,6 +84,26 @@ t.test('A.patrol another command pauses it, and a restart does not end that', as
   t.equal(first.state(), 'paused', 'a rule is a command too')
 })
 
+t.test('A.patrol it takes no step while a person trains the camera, for however long', async (t) => {
+  const { clock, moves, patrols, state, steps } = stage()
+  await patrols.set(CAMERA, wish)
+  await clock.run(1000)
+  const over = Promise.withResolvers<void>()
+  const trained = moves.within(CAMERA, ann, async (signal) => {
+    await over.promise
+    t.notOk(signal.aborted, 'nobody has taken it')
+  })
+  await clock.run(100_000)
+  t.same([state(), steps()], ['paused', 1])
+  over.resolve()
+  await trained
+  t.match(patrols.status(CAMERA).until, clock.epochMs() + 30_000, 'the pause counts from its end')
+  await clock.run(29_000)
+  t.equal(steps(), 1)
+  await clock.run(2000)
+  t.same([state(), steps()], ['running', 2])
+})
+
 t.test('A.patrol it is held until it is resumed, across restarts', async (t) => {
   const first = stage()
   await t.rejects(first.patrols.pause(CAMERA), { code: 'patrol_off' })

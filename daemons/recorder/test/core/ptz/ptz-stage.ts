@@ -81,7 +81,7 @@ export function ptzStage(
       stage.saved = moves
     },
     onStopFailed: (_, { message }) => void stage.failed.push(message),
-    limits: { moveMs: 800, overtakeMs: 500, stopTries: 3 },
+    limits: { moveMs: 800, overtakeMs: 500, stopTries: 3, holdMs: 30_000 },
   })
   const told = (...names: string[]) => camera.told.filter(({ name }) => names.includes(name)).map(({ name }) => name)
   /** Waits for what takes time of the test's clock. */

@@ -1,119 +1,7 @@
-/** Rules at work, with everything that they reach for played. */
 import t from 'tap'
-import { fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/pure/fault.ts'
-import type { CameraRecord } from '../../../core/cameras/book.ts'
-import { createActor, type MoveOrder } from '../../../core/rules/actions.ts'
-import { checkRule } from '../../../core/rules/check.ts'
-import { createLanes } from '../../../core/rules/lanes.ts'
-import { createReturns, type PendingReturn } from '../../../core/rules/returns.ts'
+import type { Fault } from '#kit/pure/fault.ts'
 import { type Action, type Rule, reachOf, type Trigger } from '../../../core/rules/rule.ts'
-import { createRuleBook, type RuleWish } from '../../../core/rules/rule-book.ts'
-import { type Alert, createRules } from '../../../core/rules/rules.ts'
-import type { DetectedEvent } from '../../../core/rules/triggers.ts'
-import type { DensityWish, Slice } from '../../../core/sight/events.ts'
-
-const outputs = { probedAt: 1, notes: null, list: [{ id: 'r1', kind: 'siren', name: 'Siren', driver: 'onvif' }] }
-const cameraOf = (id: string) =>
-  ['yard', 'door'].includes(id) ? ({ id, name: id.toUpperCase(), outputs } as unknown as CameraRecord) : undefined
-
-const hook = (url: string, secret: string | null = null): Action => ({ type: 'webhook', url, secret })
-const notify: Action = { type: 'notify', userIds: ['ann'], channels: ['page'] }
-const wish = (trigger: Trigger, actions: Action[], more: Partial<RuleWish> = {}): RuleWish => ({
-  ...{ name: 'Night', trigger, actions, cameraIds: [], labels: [], groups: [], schedule: null, cooldownSeconds: 0 },
-  ...{ armed: true, ...more },
-})
-const seen = (id: string, more: Partial<DetectedEvent> = {}): DetectedEvent => ({
-  ...{ id, cameraId: 'yard', label: 'person', group: 'person', at: 5, region: [0.1, 0.2, 0.3, 0.4] },
-  ...more,
-})
-
-function stage(pending: PendingReturn[] = []) {
-  const clock = fakeClock()
-  const done: string[] = []
-  const posted: { url: string; body: Record<string, unknown>; secret: string | null }[] = []
-  const alerts: Alert[] = []
-  const hanging = new Map<string, PromiseWithResolvers<void>>()
-  const kept: unknown[] = []
-  const disk = { rules: [] as readonly Rule[], returns: pending }
-  const trouble = { aim: null as string | null, recall: null as string | null }
-  const history = { slices: [] as Slice[], asked: [] as DensityWish[] }
-  let ids = 0
-  const newId = () => `n${++ids}`
-  const moves = {
-    presetTrouble: (_: string, preset: string) => (preset === 'gone' ? 'there is no preset gone.' : null),
-    aimTrouble: () => trouble.aim,
-    async recall(camera: string, preset: string, { operation, rule }: MoveOrder) {
-      if (trouble.recall !== null) throw new Fault(trouble.recall, 'The camera does not answer.')
-      done.push(`${camera} to ${preset}${operation ? ` as ${operation} of ${rule}` : ''}`)
-    },
-    aim: async (camera: string, { region, zoom }: { region: readonly number[]; zoom: number | null }) =>
-      void done.push(`${camera} at ${region.join(' ')} zoom ${zoom}`),
-  }
-  const talker = {
-    trouble: (camera: string) => (camera === 'door' ? 'DOOR cannot speak.' : null),
-    say: async (camera: string, { message, repeat }: { message: string; repeat: number }) =>
-      void done.push(`${camera} says ${message} ${repeat}`),
-  }
-  const world = {
-    ...{ cameraOf, moves, talker, hasAccount: (id: string) => id === 'ann' },
-    checkTarget(url: string) {
-      if (!url.startsWith('http')) throw new Fault('bad_target', 'no address')
-    },
-  }
-  const book = createRuleBook({
-    ...{ clock, rules: [], newId, most: 5, onChange: () => rules.changed() },
-    check: (rule, all) => checkRule(world, rule, all),
-    async save(next) {
-      disk.rules = next
-    },
-  })
-  const returns = createReturns({
-    ...{ clock, moves, pending },
-    async save(next) {
-      disk.returns = next
-    },
-    onUnsaved: () => {},
-    onLost: ({ camera }, { code }) => void done.push(`${camera} did not go back: ${code}`),
-  })
-  returns.start()
-  const act = createActor({
-    ...{ cameraOf, nameOf: (id) => cameraOf(id)?.name ?? id, moves, returns, talker, book: () => book },
-    outputs: {
-      async switch(camera, { output, seconds, state }, by) {
-        done.push(`${camera.id} ${output} ${state} ${seconds} by ${by.performedBy ?? 'nobody'} for ${by.rule}`)
-        if (output === 'bad') throw new Fault('onvif_failed', 'The camera answered with a fault.')
-        return { ...outputs.list[0], on: true, until: null } as never
-      },
-    },
-    webhooks: {
-      async post(url, body, secret) {
-        await hanging.get(new URL(url).host)?.promise
-        posted.push({ url, body: JSON.parse(body), secret })
-      },
-    },
-    preserve: async (stretch) => void kept.push(stretch),
-  })
-  const rules = createRules({
-    ...{ clock, book, act, newId, zone: () => 'UTC', cameras: () => ['yard', 'door'] },
-    async history(wish) {
-      history.asked.push(wish)
-      return wish.camera === 'yard' ? history.slices : []
-    },
-    lanes: createLanes({ perTarget: 3, inAll: 20 }),
-    keep: () => {},
-    onAlert: (alert) => void alerts.push(alert),
-  })
-  const settle = async () => {
-    for (let at = 0; at < 60; at++) await Promise.resolve()
-  }
-  async function pass(ms: number) {
-    clock.advance(ms)
-    await settle()
-  }
-  const of = (type: Alert['triggerType']) => alerts.filter(({ triggerType }) => triggerType === type)
-  return { alerts, book, clock, disk, done, hanging, history, kept, of, pass, posted, rules, settle, trouble }
-}
+import { hook, notify, seen, stage, wish } from './rules-stage.ts'
 
 t.test('3A.Events.1 a detection begins and departs, and its webhook says who, what and where', async (t) => {
   const { alerts, book, posted, rules, settle } = stage()
@@ -309,40 +197,54 @@ t.test('3A.Limits ten actions run in order, each with a result of its own', asyn
   t.equal(done.at(-1), 'door to home as ptz_return of Night')
 })
 
-t.test('3A.action-rule a camera goes back after a restart too, and where nobody answers at first', async (t) => {
-  const before = stage()
-  const goes = { type: 'ptz_preset', cameraId: 'door', preset: 'gate', returnAfterSeconds: 60 } as const
-  const there = await before.book.add(wish({ type: 'button' }, [{ ...goes, returnPreset: 'home' }]))
-  const stays = await before.book.add(wish({ type: 'button' }, [{ ...goes, returnPreset: null }], { name: 'Stays' }))
-  before.rules.press(there.id, 'ann')
-  await before.settle()
-  const dueAt = before.clock.epochMs() + 60_000
-  t.same(before.disk.returns, [{ camera: 'door', preset: 'home', rule: 'Night', dueAt }])
-  const kept = before.disk.returns
-  before.rules.press(stays.id, 'ann')
-  await before.settle()
-  t.same(before.disk.returns, [], 'who is moved again goes by the newer rule')
+t.test(
+  '3A.Limits a button that is pressed a hundred times in a second does what it may, and refuses the rest',
+  async (t) => {
+    const { alerts, book, pass, posted, repeating, rules, settle } = stage()
+    const { id } = await book.add(wish({ type: 'button' }, [hook('http://one/x')]))
+    const outcomes = Array.from({ length: 100 }, () => {
+      try {
+        return rules.press(id, 'ann').triggerType
+      } catch (error) {
+        return (error as Fault).code
+      }
+    })
+    await settle()
+    t.same([...outcomes.slice(0, 6), outcomes.at(-1)], [...Array(5).fill('button'), 'rule_busy', 'rule_busy'])
+    t.same([alerts.length, repeating], [5, ['Night']])
+    t.same(
+      [posted.length, alerts.at(-1)?.results[0]?.state],
+      [3, 'failed'],
+      'what waits for one target is bound as well',
+    )
+    await pass(60_000)
+    t.equal(rules.press(id, 'ann').by, 'ann')
+  },
+)
 
-  const { clock, disk, done, pass, trouble } = stage([
-    ...kept,
-    { ...kept[0], camera: 'yard', dueAt: 5 } as PendingReturn,
-  ])
-  trouble.recall = 'camera_unreachable'
-  await pass(0)
-  t.same(done, [], 'what was due meanwhile is done at once, if the camera answers')
-  trouble.recall = null
-  await pass(30_000)
-  t.same(done, ['yard to home as ptz_return of Night'])
-  t.same(disk.returns, kept)
-  await pass(dueAt - clock.epochMs())
-  t.same(done.slice(1), ['door to home as ptz_return of Night'])
-  t.same(disk.returns, [])
+t.test('3A.Limits a rule whose output is what it waits for does not go round for ever', async (t) => {
+  const { alerts, book, done, of, pass, repeating, rules, settle } = stage()
+  const out: Action = { type: 'output', cameraId: 'yard', outputId: 'r1', state: 'pulse', seconds: 1 }
+  await book.add(wish({ type: 'camera_event', kinds: [] }, [out], { cameraIds: [] }))
+  const claim = (camera: string) =>
+    ({ type: 'camera_event', at: 5, camera, sentence: 'Relay.', by: null, facts: {} }) as const
+  for (let at = 0; at < 50; at++) {
+    rules.happened(claim('yard'), () => true)
+    await settle()
+  }
+  t.same([done.length, of('camera_event').length, repeating], [5, 5, ['Night']], 'told once')
+  rules.happened(claim('door'), () => true)
+  t.equal(alerts.length, 6, 'another camera is none of it')
+  await pass(60_000)
+  rules.happened(claim('yard'), () => true)
+  t.equal(alerts.length, 7)
+})
 
-  const lost = stage([{ camera: 'yard', preset: 'home', rule: 'Night', dueAt: 5 }])
-  lost.trouble.recall = 'camera_unreachable'
-  for (let at = 0; at < 12; at++) await lost.pass(30_000)
-  t.same(lost.done, ['yard did not go back: camera_unreachable'])
-  t.same(lost.disk.returns, [])
+t.test('3A.Events.1 a label is meant in either case', async (t) => {
+  const { alerts, book, rules } = stage()
+  await book.add(wish({ type: 'detection' }, [notify], { labels: ['Person'] }))
+  rules.detected(seen('1'), 'begin')
+  t.equal(alerts.length, 1)
 })
 
 t.test('3A.authentication.7 what came of an action names no camera: who reads it may not see each', async (t) => {
