@@ -21,7 +21,7 @@ export interface EventRouteParts {
   clock: Clock
   callers: Callers
   cameras: CameraBook
-  store: Pick<EventStore, 'density' | 'find' | 'one'>
+  store: Pick<EventStore, 'among' | 'density' | 'find' | 'one'>
   events: Pick<EventBook, 'goingOn' | 'present' | 'unwritten'>
   recognition: Parameters<typeof recognisedWish>[1]
   /** Undefined on a recorder that is not licensed. */
@@ -169,8 +169,14 @@ function seenIds({ cameras }: EventRouteParts, account: AccountRecord): string[]
 async function found(parts: EventRouteParts, account: AccountRecord, wish: EventWish) {
   const { cameras, events, recognition, store } = parts
   // Before it is asked what is written: what is written meanwhile is in one of the two.
-  const fresh = freshOf(parts, wish)
+  let fresh = freshOf(parts, wish)
   const rows = new Map((await store.find(wish)).map((row) => [row.id, row]))
+  if (wish.who !== undefined || wish.plate !== undefined) {
+    // Of what was recognised is known what is written.
+    const ids = new Set(fresh.map(({ id }) => id).filter((id) => !rows.has(id)))
+    for (const row of await store.among([...ids], wish)) rows.set(row.id, row)
+    fresh = fresh.filter(({ id }) => rows.has(id))
+  }
   const all = new Map<string, SightEvent>([...rows, ...fresh.map((event): [string, SightEvent] => [event.id, event])])
   const newest = [...all.values()].toSorted((a, b) => b.beganAt - a.beganAt).slice(0, wish.limit)
   const told: SightEvent[] = []
@@ -188,9 +194,7 @@ async function found(parts: EventRouteParts, account: AccountRecord, wish: Event
 
 /** What is not written as it is now: what goes on is in every span up to now. */
 function freshOf({ clock, events }: EventRouteParts, wish: EventWish): SightEvent[] {
-  const { cameras, label, plate, since = 0, until = Number.POSITIVE_INFINITY, who } = wish
-  // Of what was recognised is known what is written.
-  if (who !== undefined || plate !== undefined) return []
+  const { cameras, label, since = 0, until = Number.POSITIVE_INFINITY } = wish
   const isMeant = ({ beganAt, endedAt, group, label: own, lastAt }: SightEvent) =>
     since <= (endedAt === null ? clock.epochMs() : lastAt) &&
     beganAt <= until &&

@@ -96,27 +96,45 @@ interface Asked extends EventWish {
   longestMs: number
 }
 
+type LabelTest = { column: 'label' | 'grp'; value: string | number } | undefined
+
+/** What is asked of what was recognised, as tests of SQL: each begins with AND. */
+export function recognisedTests(
+  { plate, who }: Pick<EventWish, 'plate' | 'who'>,
+  label?: LabelTest,
+): { sql: string; values: SqlValue[] } {
+  const tests: [string, SqlValue][] = []
+  if (who && 'certainty' in who) tests.push(['who = ?', CERTAINTIES.indexOf(who.certainty)])
+  if (who && 'identityId' in who) tests.push(['identity = ?', who.identityId])
+  if (plate !== undefined) tests.push(['instr(folded, ?) > 0', plate])
+  if (label) tests.push([`event.${label.column} = ?`, label.value])
+  return { sql: tests.map(([sql]) => ` AND ${sql}`).join(''), values: tests.map(([, value]) => value) }
+}
+
 /** The newest of all cameras: what was recognised is gone through first, by one of its indices alone. */
 export function recognisedFind(
-  { cameras, limit, longestMs, plate, since, until, who }: Asked,
-  label: { column: 'label' | 'grp'; value: string | number } | undefined,
+  { cameras, limit, longestMs, since, until, ...wish }: Asked,
+  label: LabelTest,
   columns: string,
 ): { sql: string; values: SqlValue[] } {
-  const tests: string[] = []
-  const values: SqlValue[] = [since - longestMs, until]
-  const test = (sql: string, value: SqlValue) => {
-    tests.push(` AND ${sql}`)
-    values.push(value)
-  }
-  if (who && 'certainty' in who) test('who = ?', CERTAINTIES.indexOf(who.certainty))
-  if (who && 'identityId' in who) test('identity = ?', who.identityId)
-  if (plate !== undefined) test('instr(folded, ?) > 0', plate)
-  test('event.last_at >= ?', since)
-  if (label) test(`event.${label.column} = ?`, label.value)
+  const { sql: tests, values } = recognisedTests(wish, label)
+  const { who } = wish
   const index = who ? ('certainty' in who ? 'recognised_who' : 'recognised_identity') : 'recognised_when'
-  const places = cameras.map(() => '?').join(', ')
   const sql = `SELECT ${columns}${RECOGNISED_COLUMNS} FROM recognised INDEXED BY ${index}
-    CROSS JOIN event USING (camera, began_at, number) WHERE began_at >= ? AND began_at <= ?${tests.join('')}
-    AND camera IN (${places}) ORDER BY began_at DESC, camera, number DESC LIMIT ?`
-  return { sql, values: [...values, ...cameras, limit] }
+    CROSS JOIN event USING (camera, began_at, number) WHERE began_at >= ? AND began_at <= ?${tests}
+    AND event.last_at >= ? AND camera IN (SELECT value FROM json_each(?)) ORDER BY began_at DESC, camera, number DESC LIMIT ?`
+  return { sql, values: [since - longestMs, until, ...values, since, JSON.stringify(cameras), limit] }
+}
+
+/** Of these events, whenever they were. @param keys camera, beginning and number of each */
+export function recognisedAmong(
+  keys: readonly (readonly SqlValue[])[],
+  wish: Pick<EventWish, 'plate' | 'who'>,
+  columns: string,
+): { sql: string; values: SqlValue[] } {
+  const { sql: tests, values } = recognisedTests(wish)
+  const sql = `SELECT ${columns}${RECOGNISED_COLUMNS} FROM json_each(?) AS asked CROSS JOIN recognised
+    ON camera = asked.value ->> 0 AND began_at = asked.value ->> 1 AND number = asked.value ->> 2
+    CROSS JOIN event USING (camera, began_at, number) WHERE true${tests}`
+  return { sql, values: [JSON.stringify(keys), ...values] }
 }

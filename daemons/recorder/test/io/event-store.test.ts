@@ -247,3 +247,56 @@ t.test('what was recognised is bounded: the oldest goes first', async (t) => {
     [9, 8, 7, 6, 5],
   )
 })
+
+t.test(
+  'A.events who and plate find what lasts in each span that it lasts in, and pages leave out nothing',
+  async (t) => {
+    const { store } = open(t)
+    const HOUR = 3_600_000
+    const states = ['known', 'unknown'] as const
+    const all = Array.from({ length: 60 }, (_, at) => {
+      const lastAt = (at % 4 === 0 ? at / 4 + 2 : at / 4) * HOUR + at * 1000 + 10
+      const label = at % 5 === 0 ? 'truck' : 'car'
+      return eventAt((at / 4) * HOUR + at * 1000, { label, lastAt, endedAt: lastAt, cameraId: at % 3 ? DOOR : YARD })
+    })
+    await store.put(all, [])
+    for (const [at, { id }] of all.entries())
+      if (at % 7 > 0)
+        await store.recognise(id, read(`AB ${at % 2} 77`, at % 2 ? 'id1' : null, states[(at + 1) % 2], 0.9))
+    const isRead = ({ id }: SightEvent) => all.findIndex((one) => one.id === id) % 7 > 0
+    const isOdd = ({ id }: SightEvent) => all.findIndex((one) => one.id === id) % 2 > 0
+    const asked = [
+      [{ who: { certainty: 'known' } }, (one: SightEvent) => isOdd(one)],
+      [{ who: { certainty: 'unknown' } }, (one: SightEvent) => !isOdd(one)],
+      [{ who: { identityId: 'id1' } }, isOdd],
+      [{ plate: foldedPlate('b077') }, (one: SightEvent) => !isOdd(one)],
+      [{ plate: '77' }, () => true],
+      [{ plate: '77', label: 'truck' }, ({ label }: SightEvent) => label === 'truck'],
+      [{ plate: '77', label: 'vehicle', cameras: [YARD] }, ({ cameraId }: SightEvent) => cameraId === YARD],
+      [{ plate: 'AB0', who: { certainty: 'known' } }, () => false],
+    ] as const
+    for (const [wish, isMeant] of asked)
+      for (let since = 0; since < 16 * HOUR; since += HOUR / 2)
+        for (const until of [since - HOUR, since, since + 3 * HOUR, 99 * HOUR]) {
+          const inSpan = all.filter((one) => one.lastAt >= since && one.beganAt <= until && isRead(one) && isMeant(one))
+          const found: SightEvent[] = []
+          for (let before = until; ; before = (found.at(-1)?.beganAt ?? 0) - 1) {
+            const page = await store.find({ cameras: [DOOR, YARD], limit: 2, ...wish, since, until: before })
+            found.push(...page)
+            if (page.length < 2) break
+          }
+          const expected = inSpan.toSorted((a, b) => b.beganAt - a.beganAt).map(({ id }) => id)
+          if (JSON.stringify(found.map(({ id }) => id)) !== JSON.stringify(expected))
+            t.same(
+              found.map(({ id }) => id),
+              expected,
+              JSON.stringify({ ...wish, since, until }),
+            )
+        }
+    const some = [all[1], all[2], all[7]].map((one) => one?.id ?? '')
+    const among = async (wish: object) => (await store.among([...some, 'nonsense'], wish)).map(({ id }) => id)
+    t.same(await among({ who: { certainty: 'known' } }), [some[0]])
+    t.same(await among({ plate: '77' }), some.slice(0, 2), 'none that nobody has looked at')
+    t.same(await store.among([], { plate: '77' }), [])
+  },
+)
