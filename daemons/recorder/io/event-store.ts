@@ -28,6 +28,7 @@ import {
   recognisedOf,
   recognisedStore,
   recognisedTests,
+  writeStretches,
 } from './recognised-table.ts'
 
 /** Marks our files: `PLRE`. */
@@ -136,6 +137,7 @@ export function openEventStore({ folder, limits, onPutAside }: StoreOptions): Ev
       await trim('event', limits.events)
       await trim('piece', limits.pieces)
       await trim('recognised', limits.readings)
+      await writeStretches(writer)
     },
     async forget(camera, from, to) {
       const values = [[camera, Math.floor(from), Math.ceil(to)]]

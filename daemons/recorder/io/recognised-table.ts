@@ -6,6 +6,20 @@ import { foldedPlate } from '../core/recognition/plates.ts'
 import { certaintyOf, type Recognised, type RecognisedStore } from '../core/recognition/recognised.ts'
 import type { EventWish } from '../core/sight/events.ts'
 
+/** A stretch is 2^21 ms long, 35 minutes: a month has some 1200, and a busy road some hundred plates in each. */
+const STRETCH_BITS = 21
+const STRETCH_START = `(stretch << ${STRETCH_BITS})`
+const STRETCH_END = `((stretch + 1) << ${STRETCH_BITS})`
+const OF_STRETCH = `recognised INDEXED BY recognised_when WHERE began_at >= ${STRETCH_START} AND began_at < ${STRETCH_END}`
+
+/** What is written of a stretch holds no more: it is gone through as it stands, until it is written again. */
+function outdates(row: 'new' | 'old'): string {
+  return `BEGIN INSERT INTO reading_stretch (stretch) VALUES (${row}.began_at >> ${STRETCH_BITS})
+    ON CONFLICT (stretch) DO UPDATE SET plates = NULL, labels = NULL, cameras = NULL WHERE plates IS NOT NULL; END`
+}
+const IS_READ = `EXISTS (SELECT 1 FROM recognised
+  WHERE camera = new.camera AND began_at = new.began_at AND number = new.number)`
+
 export const RECOGNISED_SCHEMA = [
   `CREATE TABLE IF NOT EXISTS recognised (id INTEGER PRIMARY KEY, camera TEXT NOT NULL, began_at INTEGER NOT NULL,
     number INTEGER NOT NULL, who INTEGER NOT NULL, identity TEXT, method TEXT, plate TEXT, folded TEXT,
@@ -16,7 +30,31 @@ export const RECOGNISED_SCHEMA = [
   'CREATE INDEX IF NOT EXISTS recognised_who ON recognised (who, began_at DESC, camera, number DESC, folded)',
   'CREATE INDEX IF NOT EXISTS recognised_identity ON recognised (identity, began_at DESC, camera, number DESC, folded)',
   'CREATE INDEX IF NOT EXISTS recognised_plate ON recognised (folded, identity)',
+  // Which plates, labels and cameras a stretch of time has, once it is over: one without what is asked for is passed over.
+  `CREATE TABLE IF NOT EXISTS reading_stretch (stretch INTEGER PRIMARY KEY, plates TEXT, labels TEXT, cameras TEXT) STRICT`,
+  'CREATE INDEX IF NOT EXISTS reading_stretch_open ON reading_stretch (stretch) WHERE plates IS NULL',
+  `INSERT INTO reading_stretch (stretch) SELECT DISTINCT began_at >> ${STRETCH_BITS} FROM recognised
+    WHERE NOT EXISTS (SELECT 1 FROM reading_stretch)`,
+  `CREATE TRIGGER IF NOT EXISTS reading_made AFTER INSERT ON recognised ${outdates('new')}`,
+  `CREATE TRIGGER IF NOT EXISTS reading_changed AFTER UPDATE OF folded ON recognised
+    WHEN old.folded IS NOT new.folded ${outdates('new')}`,
+  `CREATE TRIGGER IF NOT EXISTS reading_gone AFTER DELETE ON recognised ${outdates('old')}`,
+  `CREATE TRIGGER IF NOT EXISTS reading_seen AFTER INSERT ON event WHEN ${IS_READ} ${outdates('new')}`,
+  `CREATE TRIGGER IF NOT EXISTS reading_relabelled AFTER UPDATE OF label ON event
+    WHEN old.label IS NOT new.label AND ${IS_READ} ${outdates('new')}`,
 ]
+
+/** Those that are over. */
+const STRETCHES_DUE = `SELECT stretch FROM reading_stretch
+  WHERE plates IS NULL AND stretch < (SELECT max(stretch) FROM reading_stretch) ORDER BY stretch LIMIT ?`
+/** A moment, for which others wait. */
+const STRETCHES_AT_ONCE = 8
+const FORGET_EMPTY = `DELETE FROM reading_stretch WHERE stretch = ? AND NOT EXISTS (SELECT 1 FROM ${OF_STRETCH})`
+const listOf = (what: string, more = '') =>
+  `(SELECT coalesce(group_concat(DISTINCT ${what}), '') FROM ${OF_STRETCH.replace(' WHERE', `${more} WHERE`)})`
+const OF_EVENT = ' JOIN event USING (camera, began_at, number)'
+const WRITE_STRETCH = `UPDATE reading_stretch SET plates = ${listOf('folded')}, cameras = ${listOf('camera')},
+  labels = ',' || ${listOf('label', OF_EVENT)} || ',' || ${listOf(`'grp ' || grp`, OF_EVENT)} || ',' WHERE stretch = ?`
 
 /** As numbers of the table. */
 const CERTAINTIES: readonly Certainty[] = ['known', 'unsure', 'unknown']
@@ -42,6 +80,18 @@ const UNNAMED = `SELECT plate, count(*), max(began_at) AS last_at, camera, numbe
   (SELECT plate, folded, began_at, camera, number FROM recognised INDEXED BY recognised_identity
     WHERE identity IS NULL AND folded IS NOT NULL ORDER BY began_at DESC LIMIT 5000)
   GROUP BY folded ORDER BY last_at DESC LIMIT ?`
+
+/** Writes which plates are in stretches of time that are over: seldom, and not with each plate. */
+export async function writeStretches(writer: Writer): Promise<void> {
+  for (;;) {
+    const due = await writer.read(STRETCHES_DUE, [STRETCHES_AT_ONCE])
+    await writer.write([
+      { sql: FORGET_EMPTY, values: due },
+      { sql: WRITE_STRETCH, values: due },
+    ])
+    if (due.length < STRETCHES_AT_ONCE) return
+  }
+}
 
 export function recognisedStore(writer: Writer): RecognisedStore {
   return {
@@ -111,19 +161,57 @@ export function recognisedTests(
   return { sql: tests.map(([sql]) => ` AND ${sql}`).join(''), values: tests.map(([, value]) => value) }
 }
 
-/** The newest of all cameras: what was recognised is gone through first, by one of its indices alone. */
+/** So many cameras are looked for in a stretch before it is gone through. */
+const FEW_CAMERAS = 4
+
+/** Tests by which a stretch is passed over. */
+function stretchTests({ cameras, plate }: Pick<EventWish, 'cameras' | 'plate'>, label: LabelTest) {
+  const tests: string[] = []
+  const values: SqlValue[] = []
+  if (plate !== undefined) {
+    tests.push('instr(plates, ?) > 0')
+    values.push(plate)
+  }
+  if (label) {
+    tests.push('instr(labels, ?) > 0')
+    values.push(`,${label.column === 'grp' ? 'grp ' : ''}${label.value},`)
+  }
+  if (cameras.length <= FEW_CAMERAS) {
+    const places = Array.from({ length: FEW_CAMERAS }, (_, at) => cameras[at] ?? cameras[0] ?? '')
+    tests.push(`(${places.map(() => 'instr(cameras, ?) > 0').join(' OR ')})`)
+    values.push(...places)
+  }
+  return { sql: tests.length > 0 ? ` AND (plates IS NULL OR ${tests.join(' AND ')})` : '', values }
+}
+
+/**
+ * The newest of all cameras: stretch by stretch, of what was recognised by one of its indices alone. So neither a plate that
+ * was never read nor a label that no vehicle has takes all that there is.
+ */
 export function recognisedFind(
   { cameras, limit, longestMs, since, until, ...wish }: Asked,
   label: LabelTest,
   columns: string,
 ): { sql: string; values: SqlValue[] } {
-  const { sql: tests, values } = recognisedTests(wish, label)
+  const tests = recognisedTests(wish, label)
+  const stretches = stretchTests({ cameras, plate: wish.plate }, label)
   const { who } = wish
   const index = who ? ('certainty' in who ? 'recognised_who' : 'recognised_identity') : 'recognised_when'
-  const sql = `SELECT ${columns}${RECOGNISED_COLUMNS} FROM recognised INDEXED BY ${index}
-    CROSS JOIN event USING (camera, began_at, number) WHERE began_at >= ? AND began_at <= ?${tests}
-    AND event.last_at >= ? AND camera IN (SELECT value FROM json_each(?)) ORDER BY began_at DESC, camera, number DESC LIMIT ?`
-  return { sql, values: [since - longestMs, until, ...values, since, JSON.stringify(cameras), limit] }
+  const eventIndex = { label: 'event_label', grp: 'event_group', none: 'event_place' }[label?.column ?? 'none']
+  const from = Math.max(0, since - longestMs)
+  const isWhole = stretches.sql === ''
+  const outer = isWhole ? '' : `reading_stretch CROSS JOIN `
+  const within = isWhole
+    ? ''
+    : `stretch >= (? >> ${STRETCH_BITS}) AND stretch <= (? >> ${STRETCH_BITS})${stretches.sql}
+    AND began_at >= ${STRETCH_START} AND began_at < ${STRETCH_END} AND `
+  const sql = `SELECT ${columns}${RECOGNISED_COLUMNS} FROM ${outer}recognised INDEXED BY ${index}
+    CROSS JOIN event INDEXED BY ${eventIndex} USING (camera, began_at, number)
+    WHERE ${within}began_at >= ? AND began_at <= ?${tests.sql}
+    AND event.last_at >= ? AND camera IN (SELECT value FROM json_each(?))
+    ORDER BY ${isWhole ? '' : 'stretch DESC, '}began_at DESC, camera, number DESC LIMIT ?`
+  const stretchValues = isWhole ? [] : [from, until, ...stretches.values]
+  return { sql, values: [...stretchValues, from, until, ...tests.values, since, JSON.stringify(cameras), limit] }
 }
 
 /** Of these events, whenever they were. @param keys camera, beginning and number of each */
