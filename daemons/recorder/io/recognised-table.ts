@@ -1,9 +1,10 @@
 /** What was recognised of events, in their database: a table of its own, by the same names. */
+import { createHash } from 'node:crypto'
 import type { SqlValue, Writer } from '#kit/store/sqlite-writer.ts'
 import { isNear, SURE_CONFIDENCE } from '../core/recognition/identities.ts'
 import type { Certainty } from '../core/recognition/plates.ts'
 import { foldedPlate } from '../core/recognition/plates.ts'
-import { certaintyOf, type Recognised, type RecognisedStore } from '../core/recognition/recognised.ts'
+import { certaintyOf, type MatchedBook, type Recognised, type RecognisedStore } from '../core/recognition/recognised.ts'
 import type { EventWish } from '../core/sight/events.ts'
 
 /** A stretch is 2^21 ms long, 35 minutes: a month has some 1200, and a busy road some hundred plates in each. */
@@ -35,6 +36,8 @@ export const RECOGNISED_SCHEMA = [
   'CREATE INDEX IF NOT EXISTS reading_stretch_open ON reading_stretch (stretch) WHERE plates IS NULL',
   `INSERT INTO reading_stretch (stretch) SELECT DISTINCT began_at >> ${STRETCH_BITS} FROM recognised
     WHERE NOT EXISTS (SELECT 1 FROM reading_stretch)`,
+  // By which book of identities readings are matched.
+  'CREATE TABLE IF NOT EXISTS reading_match (one INTEGER PRIMARY KEY CHECK (one = 1), book TEXT) STRICT',
   `CREATE TRIGGER IF NOT EXISTS reading_made AFTER INSERT ON recognised ${outdates('new')}`,
   `CREATE TRIGGER IF NOT EXISTS reading_changed AFTER UPDATE OF folded ON recognised
     WHEN old.folded IS NOT new.folded ${outdates('new')}`,
@@ -72,9 +75,15 @@ const MERGE = 'UPDATE recognised SET identity = ? WHERE identity = ?'
 const HELD = 'SELECT DISTINCT folded FROM recognised INDEXED BY recognised_identity WHERE identity = ?'
 const OF_ONE = 'WHERE folded = ? AND identity = ?'
 const UNNAME = `UPDATE recognised SET identity = NULL, method = NULL, who = 2, plate_state = 2 ${OF_ONE}`
-const UNSURE = `UPDATE recognised SET who = 1, plate_state = 1 ${OF_ONE}`
-const NAME = `UPDATE recognised SET identity = ?, method = 'plate', who = iif(confidence >= ${SURE_CONFIDENCE}, 0, 1),
-  plate_state = iif(confidence >= ${SURE_CONFIDENCE}, 0, 1) WHERE folded = ?`
+const UNSURE = `UPDATE recognised SET who = 1, plate_state = 1 ${OF_ONE} AND who <> 1`
+const SURENESS = `iif(confidence >= ${SURE_CONFIDENCE}, 0, 1)`
+/** What has the name already is not written again. */
+const NAME = `UPDATE recognised SET identity = ?1, method = 'plate', who = ${SURENESS}, plate_state = ${SURENESS}
+  WHERE folded = ?2 AND (identity IS NOT ?1 OR who <> ${SURENESS})`
+const NEXT_HELD = 'SELECT min(identity) FROM recognised WHERE identity > ?'
+const MATCHED = 'SELECT book FROM reading_match'
+const SET_MATCHED =
+  'INSERT INTO reading_match (one, book) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET book = excluded.book'
 /** Of the newest 5000, so that it costs the same however many there are. The other columns are those of the last moment. */
 const UNNAMED = `SELECT plate, count(*), max(began_at) AS last_at, camera, number FROM
   (SELECT plate, folded, began_at, camera, number FROM recognised INDEXED BY recognised_identity
@@ -94,6 +103,8 @@ export async function writeStretches(writer: Writer): Promise<void> {
 }
 
 export function recognisedStore(writer: Writer): RecognisedStore {
+  const heldBy = async (identity: string) => (await writer.read(HELD, [identity])).map(([reading]) => String(reading))
+
   return {
     async recognise(eventId, recognised) {
       const [camera = '', beganAt = '', number = ''] = eventId.split('-')
@@ -101,15 +112,25 @@ export function recognisedStore(writer: Writer): RecognisedStore {
     },
     async rejudge(identityId, folded, merged) {
       if (merged !== undefined) await writer.write([{ sql: MERGE, values: [[identityId, merged]] }])
-      const held = (await writer.read(HELD, [identityId])).map(([reading]) => String(reading))
+      const own = new Set(folded)
+      const others = (await heldBy(identityId)).filter((reading) => !own.has(reading))
       const isNearOne = (reading: string) => folded.some((plate) => isNear(plate, reading))
       const valuesOfAll = (readings: readonly string[]) => readings.map((reading) => [reading, identityId])
       await writer.write([
-        { sql: UNNAME, values: valuesOfAll(held.filter((reading) => !isNearOne(reading))) },
-        { sql: UNSURE, values: valuesOfAll(held.filter(isNearOne)) },
+        { sql: UNNAME, values: valuesOfAll(others.filter((reading) => !isNearOne(reading))) },
+        { sql: UNSURE, values: valuesOfAll(others.filter(isNearOne)) },
         { sql: NAME, values: folded.map((one) => [identityId, one]) },
       ])
     },
+    readingsOf: heldBy,
+    async held() {
+      const found: string[] = []
+      const next = async (after: string) => String((await writer.read(NEXT_HELD, [after]))[0]?.[0] ?? '')
+      for (let one = await next(''); one !== ''; one = await next(one)) found.push(one)
+      return found
+    },
+    isMatchedBy: async (book) => (await writer.read(MATCHED, []))[0]?.[0] === digestOf(book),
+    setMatched: (book) => writer.write([{ sql: SET_MATCHED, values: [[book ? digestOf(book) : null]] }]),
     async unnamed(limit) {
       const rows = await writer.read(UNNAMED, [limit])
       return rows.map(([text, count, lastAt, camera, number]) => ({
@@ -118,6 +139,12 @@ export function recognisedStore(writer: Writer): RecognisedStore {
       }))
     },
   }
+}
+
+/** Names are not in it: nothing is matched by them. */
+function digestOf(book: MatchedBook): string {
+  const plates = book.map(({ id, plates: theirs }) => [id, ...theirs])
+  return createHash('sha256').update(JSON.stringify(plates)).digest('hex')
 }
 
 function valuesOf(recognised: Recognised): SqlValue[] {

@@ -431,3 +431,29 @@ t.test('A.events who, plate and label find the same however much of it is writte
     t.notMatch(plan, /TEMP B-TREE|SCAN recognised|SCAN event/, 'by indices alone, in the order of the answer')
   }
 })
+
+t.test('by which book readings are matched is on the disk, and what has its name is not written again', async (t) => {
+  const { folder, store } = open(t)
+  const book = [{ id: 'id1', plates: ['AB123'] }]
+  t.notOk(await store.isMatchedBy([]), 'nobody knows of a new one')
+  await store.setMatched(book)
+  for (const [at, text] of ['AB 123', 'AB 124', 'XY 9'].entries()) await store.recognise(`${DOOR}-${at}-1`, read(text))
+  await store.recognise(`${DOOR}-9-1`, read('AB 125', 'id0', 'known'))
+  t.same(await store.held(), ['id0'])
+  await store.rejudge('id1', ['A8123'], 'id0')
+  t.same(await store.held(), ['id1'])
+  t.same((await store.readingsOf('id1')).toSorted(), ['A8123', 'A8125'])
+  await store.close()
+  const again = open(t, folder).store
+  t.ok(await again.isMatchedBy(book))
+  t.notOk(await again.isMatchedBy([{ id: 'id1', plates: ['AB123', 'AB124'] }]))
+  await again.setMatched(undefined)
+  t.notOk(await again.isMatchedBy(book))
+  await again.close()
+  const database = new DatabaseSync(`${folder}/sight.db`)
+  t.teardown(() => database.close())
+  database.exec("CREATE TRIGGER once BEFORE UPDATE ON recognised BEGIN SELECT raise(ABORT, 'written again'); END")
+  const last = open(t, folder).store
+  await last.rejudge('id1', ['A8123'])
+  await t.rejects(last.rejudge('id1', ['XY9']), /written again/)
+})
