@@ -1,7 +1,7 @@
 /** Routes of what was seen: events, how many there were when, and where in the picture things moved. */
 import { type Static, Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
-import { count, instant, number, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
+import { count, instant, moment, number, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn, type InTurn } from '#kit/pure/pace.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
@@ -72,7 +72,6 @@ export function eventRoutes(parts: EventRouteParts): Route[] {
 }
 
 const eventLimit = Type.Integer({ default: 100, minimum: 1, maximum: 500 })
-const momentText = Type.Integer({ minimum: 0, description: 'epoch milliseconds' })
 const eventsQuery = Type.Object({
   cameraId: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
   label: Type.Optional(
@@ -82,8 +81,8 @@ const eventsQuery = Type.Object({
     Type.String({ minLength: 1, maxLength: 64, description: 'known, unrecognized, unsure, or the id of an identity' }),
   ),
   plate: Type.Optional(Type.String({ minLength: 1, maxLength: 40, description: 'all or part of a plate' })),
-  since: Type.Optional(momentText),
-  until: Type.Optional(momentText),
+  since: Type.Optional(moment),
+  until: Type.Optional(moment),
   limit: Type.Optional(eventLimit),
 })
 
@@ -106,6 +105,8 @@ function listRoutes(parts: EventRouteParts): Route[] {
       async handle({ caller, query }) {
         const account = callers.accountOf(caller)
         const { cameraId, label, limit = 100, plate, since, until, who } = query
+        if (since !== undefined && until !== undefined && since > until)
+          throw new Fault('bad_span', 'The span ends before it begins: no event lies in it. Choose since before until.')
         const ids = cameraId === undefined ? seenIds(parts, account) : [cameras.require(cameraId, account).record.id]
         const recognised = recognisedWish({ who, plate }, parts.recognition)
         return { events: await found(parts, account, { cameras: ids, label, since, until, limit, ...recognised }) }
@@ -264,7 +265,7 @@ export function turnsOfAccounts(): (account: AccountRecord) => InTurn {
   }
 }
 
-export const span = { from: momentText, to: momentText }
+export const span = { from: moment, to: moment }
 const slice = object({
   bucket: count,
   total: count,

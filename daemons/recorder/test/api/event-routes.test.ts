@@ -1,6 +1,8 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { createReader } from '#kit/http/check.ts'
 import { eventRoutes } from '../../api/event-routes.ts'
+import { footageRoutes } from '../../api/footage-routes.ts'
 import type { SightEvent } from '../../core/sight/events.ts'
 
 t.test('A.investigation what fits two words of a search is answered once', async (t) => {
@@ -88,3 +90,27 @@ t.test('A.events who and plate find what goes on in a span that began after it w
   t.equal(answer.events.length, 2, 'not the one that was not read')
   t.same(asked, [['yard-1-1', 'yard-3-1']])
 })
+
+t.test(
+  'A.Limits no window lies where numbers are too coarse to go through it, and none ends before it begins',
+  async (t) => {
+    // 31 days at most, and adding a day to the first changes nothing.
+    const window = { from: '10000000000000000000000000', to: '10000000000000002147483648' }
+    const parts = {
+      clock: fakeClock(),
+      callers: { accountOf: () => ({ id: 'ann' }) },
+      cameras: { seenBy: () => [] },
+    } as never
+    const routes = [...eventRoutes(parts), ...footageRoutes(parts)]
+    for (const path of ['/api/events/density', '/api/cameras/:id/availability', '/api/recordings/availability']) {
+      const query = routes.find((one) => one.path === path)?.query
+      t.ok(query, path)
+      if (!query) continue
+      const reader = createReader(query, '', 'text')
+      t.throws(() => reader(window), { code: 'bad_fields' }, path)
+      t.match(reader({ from: '0', to: '8640000000000000' }), { from: 0 }, 'the last moment that there is')
+    }
+    const list = routes.find(({ path }) => path === '/api/events')
+    await t.rejects(async () => list?.handle({ query: { since: 2, until: 1 } } as never), { code: 'bad_span' })
+  },
+)
