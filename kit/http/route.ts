@@ -388,6 +388,8 @@ export const count = Type.Integer({ minimum: 0 })
 export const number = Type.Number()
 export const yesNo = Type.Boolean()
 export const instant = Type.Integer({ description: 'epoch milliseconds' })
+/** In a question. Up to the last moment that JavaScript tells: beyond, numbers are so coarse that adding a day may change nothing. */
+export const moment = Type.Integer({ minimum: 0, maximum: 8_640_000_000_000_000, description: 'epoch milliseconds' })
 export const fault = object({ code: text, message: text })
 
 // What a daemon decides about a caller.

@@ -1,7 +1,7 @@
 /** Routes of what was seen: events, how many there were when, and where in the picture things moved. */
 import { type Static, Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
-import { count, instant, number, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
+import { count, instant, moment, number, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn, type InTurn } from '#kit/pure/pace.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
@@ -21,7 +21,7 @@ export interface EventRouteParts {
   clock: Clock
   callers: Callers
   cameras: CameraBook
-  store: Pick<EventStore, 'density' | 'find' | 'one'>
+  store: Pick<EventStore, 'among' | 'density' | 'find' | 'one'>
   events: Pick<EventBook, 'goingOn' | 'present' | 'unwritten'>
   recognition: Parameters<typeof recognisedWish>[1]
   /** Undefined on a recorder that is not licensed. */
@@ -72,7 +72,6 @@ export function eventRoutes(parts: EventRouteParts): Route[] {
 }
 
 const eventLimit = Type.Integer({ default: 100, minimum: 1, maximum: 500 })
-const momentText = Type.Integer({ minimum: 0, description: 'epoch milliseconds' })
 const eventsQuery = Type.Object({
   cameraId: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
   label: Type.Optional(
@@ -82,8 +81,8 @@ const eventsQuery = Type.Object({
     Type.String({ minLength: 1, maxLength: 64, description: 'known, unrecognized, unsure, or the id of an identity' }),
   ),
   plate: Type.Optional(Type.String({ minLength: 1, maxLength: 40, description: 'all or part of a plate' })),
-  since: Type.Optional(momentText),
-  until: Type.Optional(momentText),
+  since: Type.Optional(moment),
+  until: Type.Optional(moment),
   limit: Type.Optional(eventLimit),
 })
 
@@ -106,6 +105,8 @@ function listRoutes(parts: EventRouteParts): Route[] {
       async handle({ caller, query }) {
         const account = callers.accountOf(caller)
         const { cameraId, label, limit = 100, plate, since, until, who } = query
+        if (since !== undefined && until !== undefined && since > until)
+          throw new Fault('bad_span', 'The span ends before it begins: no event lies in it. Choose since before until.')
         const ids = cameraId === undefined ? seenIds(parts, account) : [cameras.require(cameraId, account).record.id]
         const recognised = recognisedWish({ who, plate }, parts.recognition)
         return { events: await found(parts, account, { cameras: ids, label, since, until, limit, ...recognised }) }
@@ -169,8 +170,14 @@ function seenIds({ cameras }: EventRouteParts, account: AccountRecord): string[]
 async function found(parts: EventRouteParts, account: AccountRecord, wish: EventWish) {
   const { cameras, events, recognition, store } = parts
   // Before it is asked what is written: what is written meanwhile is in one of the two.
-  const fresh = freshOf(parts, wish)
+  let fresh = freshOf(parts, wish)
   const rows = new Map((await store.find(wish)).map((row) => [row.id, row]))
+  if (wish.who !== undefined || wish.plate !== undefined) {
+    // Of what was recognised is known what is written.
+    const ids = new Set(fresh.map(({ id }) => id).filter((id) => !rows.has(id)))
+    for (const row of await store.among([...ids], wish)) rows.set(row.id, row)
+    fresh = fresh.filter(({ id }) => rows.has(id))
+  }
   const all = new Map<string, SightEvent>([...rows, ...fresh.map((event): [string, SightEvent] => [event.id, event])])
   const newest = [...all.values()].toSorted((a, b) => b.beganAt - a.beganAt).slice(0, wish.limit)
   const told: SightEvent[] = []
@@ -188,9 +195,7 @@ async function found(parts: EventRouteParts, account: AccountRecord, wish: Event
 
 /** What is not written as it is now: what goes on is in every span up to now. */
 function freshOf({ clock, events }: EventRouteParts, wish: EventWish): SightEvent[] {
-  const { cameras, label, plate, since = 0, until = Number.POSITIVE_INFINITY, who } = wish
-  // Of what was recognised is known what is written.
-  if (who !== undefined || plate !== undefined) return []
+  const { cameras, label, since = 0, until = Number.POSITIVE_INFINITY } = wish
   const isMeant = ({ beganAt, endedAt, group, label: own, lastAt }: SightEvent) =>
     since <= (endedAt === null ? clock.epochMs() : lastAt) &&
     beganAt <= until &&
@@ -260,7 +265,7 @@ export function turnsOfAccounts(): (account: AccountRecord) => InTurn {
   }
 }
 
-export const span = { from: momentText, to: momentText }
+export const span = { from: moment, to: moment }
 const slice = object({
   bucket: count,
   total: count,

@@ -1,7 +1,7 @@
 /** Routes that give footage back: which moments are kept, and a span of them as a file. */
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'
-import { instant, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
+import { instant, moment, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn, type InTurn } from '#kit/pure/pace.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
@@ -60,8 +60,8 @@ interface Window {
 }
 
 const spanQuery = Type.Object({
-  from: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }),
-  to: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }),
+  from: moment,
+  to: moment,
 })
 const range = object({ start: instant, end: instant })
 const rangesAnswer = object({
@@ -152,7 +152,7 @@ function checkWindow({ from, to }: Window): void {
 }
 
 const playbackQuery = Type.Object({
-  start: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }),
+  start: moment,
   duration: Type.Number({ exclusiveMinimum: 0, description: 'seconds' }),
   download: Type.Optional(Type.Enum(['0', '1'], { description: '1: as a file to keep, with the permission export' })),
 })

@@ -1,7 +1,7 @@
 /** Routes of single pictures: what a camera shows now, and what it showed at a moment. */
 import { Type } from 'typebox'
 import { atMost, type Clock } from '#kit/clock.ts'
-import { Reply, type Route, route } from '#kit/http/route.ts'
+import { moment, Reply, type Route, route } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
 import { durationText } from '#kit/pure/text.ts'
@@ -96,7 +96,7 @@ function frameRoute(parts: PictureRouteParts): Route {
     summary:
       'The last recorded picture at or before a moment, as a JPEG; X-Svc-Frame-At says when it was. 30 a minute; beyond the last 120 seconds with the permission export, and into the journal',
     params: cameraParams,
-    query: Type.Object({ at: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }), width: pictureWidth }),
+    query: Type.Object({ at: moment, width: pictureWidth }),
     replyType: 'image/jpeg',
     async handle(ask) {
       const { at, width } = ask.query

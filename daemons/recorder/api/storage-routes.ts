@@ -2,7 +2,7 @@
 import { isAbsolute, resolve } from 'node:path'
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
-import { count, fault, instant, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
+import { count, fault, instant, moment, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
@@ -165,8 +165,8 @@ const stretchAnswer = object({
 })
 const stretchBody = Type.Object(
   {
-    from: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }),
-    to: Type.Integer({ minimum: 0, description: 'epoch milliseconds, at most a day later' }),
+    from: moment,
+    to: { ...moment, description: 'epoch milliseconds, at most a day later' },
     note: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'why it is preserved' })),
   },
   strict,

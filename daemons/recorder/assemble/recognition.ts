@@ -47,7 +47,7 @@ export async function createRecognising(
   const { identities: most, look_ms: lookMs, looks, waiting } = config.recognition
   const file = await openRecognitionFile(stateFolder, log)
   const book = createIdentityBook({
-    ...{ ...file, newId, most, nowAt: () => clock.epochMs() },
+    ...{ ...file, newId, most, nowAt: () => clock.epochMs(), readings: store },
     async onChange(changed) {
       for (const { id, merged, plates } of changed) await store.rejudge(id, plates.map(foldedPlate), merged)
       recognition.bookChanged()
@@ -75,7 +75,11 @@ export async function createRecognising(
       recognitionRoutes({ recorder, licence, book, store, recognises, counts: () => recognition.counts() }),
     part: {
       name: 'recognition',
-      start: () => recognition.start(),
+      start() {
+        // What keeps it from the disk keeps events from it too, and that is told.
+        void book.catchUp().catch(() => {})
+        recognition.start()
+      },
       async stop() {
         ending.abort()
         recognition.stop()

@@ -19,14 +19,16 @@ import type {
 } from '../core/sight/events.ts'
 import { isLabelGroup, type LabelGroup, labelGroups } from '../core/sight/labels.ts'
 import { EVENTS_HEAP_MIB } from '../core/sight/memory.ts'
-
 import {
   FORGET_RECOGNISED,
   RECOGNISED_COLUMNS,
   RECOGNISED_SCHEMA,
+  recognisedAmong,
   recognisedFind,
   recognisedOf,
   recognisedStore,
+  recognisedTests,
+  writeStretches,
 } from './recognised-table.ts'
 
 /** Marks our files: `PLRE`. */
@@ -135,6 +137,7 @@ export function openEventStore({ folder, limits, onPutAside }: StoreOptions): Ev
       await trim('event', limits.events)
       await trim('piece', limits.pieces)
       await trim('recognised', limits.readings)
+      await writeStretches(writer)
     },
     async forget(camera, from, to) {
       const values = [[camera, Math.floor(from), Math.ceil(to)]]
@@ -148,7 +151,9 @@ export function openEventStore({ folder, limits, onPutAside }: StoreOptions): Ev
   }
 }
 
-function readersOf(writer: Writer): Pick<EventStore, 'cameras' | 'density' | 'find' | 'offsetNear' | 'one' | 'pieces'> {
+function readersOf(
+  writer: Writer,
+): Pick<EventStore, 'among' | 'cameras' | 'density' | 'find' | 'offsetNear' | 'one' | 'pieces'> {
   async function density({ bucketMs, camera, from, to }: DensityWish): Promise<Slice[]> {
     const slices = new Map<number, Slice>()
     for (let at = from; at < to; at += COUNTED_MS)
@@ -171,20 +176,26 @@ function readersOf(writer: Writer): Pick<EventStore, 'cameras' | 'density' | 'fi
     async find(wish) {
       const { cameras, label, limit, plate, since = 0, until = Number.MAX_SAFE_INTEGER, who } = wish
       if (cameras.length === 0) return []
-      if (plate !== undefined || who !== undefined) {
-        const asked = recognisedFind({ ...wish, since, until, longestMs: LONGEST_MS }, labelTest(label), COLUMNS)
-        return (await writer.read(asked.sql, asked.values)).map(eventOf)
-      }
-      // A few texts of the question serve all accounts: what there is not is asked for with an empty id.
-      const places = 2 ** Math.ceil(Math.log2(cameras.length))
+      const isRecognised = plate !== undefined || who !== undefined
       const named = labelTest(label)
-      const one = [since - LONGEST_MS, until, since, ...(named ? [named.value] : []), limit]
-      const values = Array.from({ length: places }, (_, at) => [cameras[at] ?? '', ...one]).flat()
-      const rows = await writer.read(findText(places, named?.column), [...values, limit])
+      const spanned = { ...wish, since, until, longestMs: LONGEST_MS }
+      const { sql, values } = isRecognised ? recognisedFind(spanned, named, COLUMNS) : newestOf(spanned, named)
+      const rows = await writer.read(sql, values)
       if (since <= LONGEST_MS || rows.length >= limit) return rows.map(eventOf)
-      const longer = [JSON.stringify(cameras), since, since - LONGEST_MS, ...(named ? [named.value] : [])]
-      rows.push(...(await writer.read(longText(named?.column), [...longer, limit - rows.length])))
+      const tests = recognisedTests({ plate, who }, named)
+      const before = Math.min(since - LONGEST_MS, until + 1)
+      const longer = [JSON.stringify(cameras), since, before, ...tests.values, limit - rows.length]
+      rows.push(...(await writer.read(longText(tests.sql, isRecognised), longer)))
       return rows.map(eventOf)
+    },
+    async among(ids, wish) {
+      if (ids.length === 0) return []
+      const { sql, values } = recognisedAmong(
+        ids.flatMap((id) => [keyOf(id) ?? []]),
+        wish,
+        COLUMNS,
+      )
+      return (await writer.read(sql, values)).map(eventOf)
     },
     async one(id) {
       const key = keyOf(id)
@@ -230,6 +241,17 @@ function labelTest(label: EventWish['label']): { column: 'label' | 'grp'; value:
   return isLabelGroup(label) ? { column: 'grp', value: labelGroups.indexOf(label) } : { column: 'label', value: label }
 }
 
+/** A few texts of the question serve all accounts: what there is not is asked for with an empty id. */
+function newestOf(
+  { cameras, limit, longestMs, since, until }: EventWish & { since: number; until: number; longestMs: number },
+  named: ReturnType<typeof labelTest>,
+): { sql: string; values: SqlValue[] } {
+  const places = 2 ** Math.ceil(Math.log2(cameras.length))
+  const one = [since - longestMs, until, since, ...(named ? [named.value] : []), limit]
+  const values = Array.from({ length: places }, (_, at) => [cameras[at] ?? '', ...one]).flat()
+  return { sql: findText(places, named?.column), values: [...values, limit] }
+}
+
 /**
  * The newest of each camera by their index alone, and of these the newest: as quick for one camera as for all, and for a
  * label that is rare.
@@ -244,11 +266,11 @@ function findText(places: number, column: 'label' | 'grp' | undefined): string {
     WHERE event.id IN (${ids}) ORDER BY began_at DESC, camera, number DESC`
 }
 
-/** Those that last so long that they began before what `findText` looks at. */
-function longText(column: 'label' | 'grp' | undefined): string {
+/** Those that last so long that they began before what else is looked at. */
+function longText(tests: string, isRecognised: boolean): string {
   return `SELECT ${COLUMNS}${RECOGNISED_COLUMNS} FROM event INDEXED BY event_long
-    LEFT JOIN recognised USING (camera, began_at, number) WHERE camera IN (SELECT value FROM json_each(?))
-    AND ${IS_LONG} AND last_at >= ? AND began_at < ? ${column ? `AND ${column} = ?` : ''}
+    ${isRecognised ? 'CROSS' : 'LEFT'} JOIN recognised USING (camera, began_at, number)
+    WHERE camera IN (SELECT value FROM json_each(?)) AND ${IS_LONG} AND last_at >= ? AND began_at < ?${tests}
     ORDER BY began_at DESC, camera, number DESC LIMIT ?`
 }
 

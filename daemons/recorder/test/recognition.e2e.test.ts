@@ -1,5 +1,5 @@
 /** Plates from the picture to the page: a played detector reads them, and people give them names. */
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
@@ -145,3 +145,19 @@ t.test('the page People names, merges and forgets', { skip: noBrowser, timeout: 
   await page.getByText('Plates are not read', { exact: true }).first().waitFor()
   await audit(t, 'people-off')
 })
+
+t.test(
+  'a name that was saved before a kill, and not given to what was recorded, is given at the next start',
+  async (t) => {
+    await recorder.stop('SIGKILL')
+    const file = join(state, 'recognition.json')
+    const saved = JSON.parse(readFileSync(file, 'utf8'))
+    const van = { id: 'cut', name: 'Blue van', plates: ['BXY1234'], createdAt: 1 }
+    writeFileSync(file, JSON.stringify({ ...saved, enabled: true, identities: [van] }))
+    const again = clientOf((await startDaemon(t, 'recorder', { stateFolder: state, sets })).url)
+    await again.signIn(admin)
+    const isNamed = async () => (await events('who=cut&limit=500', again)).length > 0
+    await until('it has the name', isNamed, LONG_MS)
+    t.match((await events('who=known', again))[0], { identity_name: 'Blue van', plate_state: 'known' })
+  },
+)

@@ -2,6 +2,7 @@
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
 import { type Certainty, foldedPlate, isOneOff, plainPlate, SIGNS } from './plates.ts'
+import type { RecognisedStore } from './recognised.ts'
 
 /** A vehicle with a name. */
 export interface Identity {
@@ -38,6 +39,7 @@ interface BookParts {
   most: number
   /** The plates of these have changed, or are gone: earlier readings are matched again. */
   onChange(changed: Changed): Promise<void>
+  readings: Pick<RecognisedStore, 'held' | 'isMatchedBy' | 'readingsOf' | 'setMatched'>
 }
 
 /** What a reading is taken for. */
@@ -60,6 +62,8 @@ export interface IdentityBook {
   /** What one has the other has, and the one is gone. */
   merge(id: string, into: string): Promise<Identity>
   forget(id: string): Promise<void>
+  /** Matches earlier readings again where a kill came between a change and that. @throws Fault of the store */
+  catchUp(): Promise<void>
 }
 
 /** Vehicles of one name. */
@@ -86,6 +90,8 @@ class Book implements IdentityBook {
   /** Id of whose each plate is, by its folded text: there are thousands, and each reading is compared. */
   readonly #owners = new Map<string, string>()
   readonly #inTurn = createSerialTurn()
+  /** Not all earlier readings may be matched by what is saved. */
+  #isBehind = true
 
   constructor(parts: BookParts) {
     this.#parts = parts
@@ -183,7 +189,38 @@ class Book implements IdentityBook {
     await this.#parts.save({ enabled: this.#enabled, identities: next })
     this.#identities = next
     this.#own(changed)
-    await this.#parts.onChange(changed)
+    await this.#rematch(changed)
+  }
+
+  catchUp(): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#isBehind = !(await this.#parts.readings.isMatchedBy(this.#identities))
+      if (this.#isBehind) await this.#rematch([])
+    })
+  }
+
+  /** What an earlier change left behind is made good with this one. */
+  async #rematch(changed: Changed): Promise<void> {
+    const { onChange, readings } = this.#parts
+    const due = this.#isBehind ? await this.#everything() : changed
+    this.#isBehind = true
+    await readings.setMatched(undefined)
+    await onChange(due)
+    await readings.setMatched(this.#identities)
+    this.#isBehind = false
+  }
+
+  /** Readings of one that is gone are of who has its plates now: the two were merged. */
+  async #everything(): Promise<Changed> {
+    const { readings } = this.#parts
+    const all: Changed[number][] = []
+    for (const id of await readings.held()) {
+      if (this.find(id)) continue
+      const matches = (await readings.readingsOf(id)).flatMap((text) => this.match(text, 1).identityId ?? [])
+      const heir = this.find(matches[0] ?? '')
+      all.push(heir ? { ...heir, merged: id } : { id, plates: [] })
+    }
+    return [...all, ...this.#identities]
   }
 
   /** These plates, and no others, are of these. */

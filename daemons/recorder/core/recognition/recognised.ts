@@ -28,6 +28,9 @@ export interface UnnamedPlate {
   eventId: string
 }
 
+/** What readings are matched by. */
+export type MatchedBook = readonly { id: string; plates: readonly string[] }[]
+
 /** Where it is kept. Each call throws Fault `store_read_failed` or `store_write_failed`. */
 export interface RecognisedStore {
   /** What was known of the event is replaced. */
@@ -38,6 +41,14 @@ export interface RecognisedStore {
    * @param merged another identity whose readings are of this one from now on
    */
   rejudge(identityId: string, folded: readonly string[], merged?: string): Promise<void>
+  /** Identities that readings are of, whether or not they are in the book. */
+  held(): Promise<string[]>
+  /** Folded texts that are taken for an identity. */
+  readingsOf(identityId: string): Promise<string[]>
+  /** Whether all that was recorded is matched by this book. */
+  isMatchedBy(book: MatchedBook): Promise<boolean>
+  /** It is from now on; undefined: it is being matched. Not on the disk before what was matched is. */
+  setMatched(book: MatchedBook | undefined): Promise<void>
   /** The ones seen last first. */
   unnamed(limit: number): Promise<UnnamedPlate[]>
 }

@@ -89,6 +89,8 @@ export interface EventStore {
   /** The newest first. */
   find(wish: EventWish): Promise<SightEvent[]>
   one(id: string): Promise<SightEvent | undefined>
+  /** Those of these events that were recognised as is asked, whenever they were, in no order. */
+  among(ids: readonly string[], wish: Pick<EventWish, 'plate' | 'who'>): Promise<SightEvent[]>
   /** Slices without an event are left out. */
   density(wish: DensityWish): Promise<Slice[]>
   /** In order of time; sightings outside of the span may come with them. */

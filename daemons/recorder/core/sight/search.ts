@@ -57,7 +57,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 }
 
 export function readSearch(text: string, facts: SearchFacts): ReadSearch {
-  const { cameraIds, rest } = takeCameras(text.toLowerCase(), facts.cameras)
+  const { cameraIds, rest } = takeCameras(spoken(text), facts.cameras)
   const when = takeTime(rest.match(/[\p{L}\p{N}:-]+/gu) ?? [], facts)
   const labels: string[] = []
   const ignored: string[] = []
@@ -78,17 +78,23 @@ function labelOf(word: string): string | undefined {
   return undefined
 }
 
+/** An umlaut is one sign or two, depending on the keyboard. */
+function spoken(text: string): string {
+  return text.normalize('NFC').toLowerCase()
+}
+
 /** The longest names first: "Door 2" is not "Door". */
 function takeCameras(text: string, cameras: SearchFacts['cameras']): { cameraIds: string[]; rest: string } {
   const cameraIds: string[] = []
   let rest = ` ${text} `
   for (const { id, name } of cameras.toSorted((a, b) => b.name.length - a.name.length)) {
     // Nothing else may be escaped in an expression of this kind.
-    const plain = name.toLowerCase().replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+    const lower = spoken(name)
+    const plain = lower.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
     const at = rest.search(new RegExp(`(?<![\\p{L}\\p{N}])${plain}(?![\\p{L}\\p{N}])`, 'u'))
     if (at < 0) continue
     cameraIds.push(id)
-    rest = `${rest.slice(0, at)} ${rest.slice(at + name.length)}`
+    rest = `${rest.slice(0, at)} ${rest.slice(at + lower.length)}`
   }
   return { cameraIds, rest }
 }
@@ -109,7 +115,7 @@ function takeTime(words: readonly string[], { now, zone }: SearchFacts): ReadTim
     const spanMs = SPANS.get(word.replace(/s$/, ''))
     const before = Number(words[place - 1])
     if (word === 'last' || (/^\d+$/.test(word) && SPANS.has(words[place + 1]?.replace(/s$/, '') ?? ''))) continue
-    if (spanMs !== undefined) ago = spanMs * (before > 0 && before < 10_000 ? before : 1)
+    if (spanMs !== undefined) ago = spanMs * (before > 0 ? before : 1)
     else if (word === 'today') day = dayOf(now, zone)
     else if (word === 'yesterday') day = daysBefore(dayOf(now, zone), 1)
     else if (isDay(word)) day = word
@@ -117,7 +123,7 @@ function takeTime(words: readonly string[], { now, zone }: SearchFacts): ReadTim
     else if (Object.hasOwn(PARTS, word)) part = PARTS[word]
     else rest.push(word)
   }
-  if (ago !== undefined) return { since: now - ago, until: now, rest }
+  if (ago !== undefined) return { since: Math.max(0, Math.round(now - ago)), until: now, rest }
   if (day === undefined && part === undefined) return { since: null, until: null, rest }
   const whole = part ?? [0, 24]
   const of =

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { createReader } from '#kit/http/check.ts'
 import { eventRoutes } from '../../api/event-routes.ts'
+import { footageRoutes } from '../../api/footage-routes.ts'
 import type { SightEvent } from '../../core/sight/events.ts'
 
 t.test('A.investigation what fits two words of a search is answered once', async (t) => {
@@ -53,3 +55,62 @@ t.test('A.events what goes on is in a span that began after it was written, and 
   t.same(await find({ since: 7 }), [7, 990], 'and one that is over and not written yet')
   t.same(await find({ since: 8 }), [990])
 })
+
+t.test('A.events who and plate find what goes on in a span that began after it was written', async (t) => {
+  const event = (number: number, endedAt: number | null): SightEvent => ({
+    ...{ id: `yard-${number}-1`, cameraId: 'yard', label: 'car', group: 'vehicle', score: 1, beganAt: number },
+    ...{ lastAt: 5, endedAt, bestAt: number, box: null, source: 'external' },
+    recognised: { identityId: null, method: null, plate: { text: 'AB 12', state: 'unknown', confidence: 0.9 } },
+  })
+  const asked: string[][] = []
+  const routes = eventRoutes({
+    clock: fakeClock(1000),
+    recognition: { book: { isOn: () => true, find: () => undefined }, recognises: () => ['plate'] },
+    callers: { accountOf: () => ({ id: 'ann' }) },
+    cameras: { seenBy: () => [{ record: { id: 'yard', name: 'Yard' } }] },
+    events: {
+      goingOn: () => [event(1, null), event(2, null), event(3, null)],
+      present: (id: string) => ({ ...event(Number(id[5]), null), lastAt: 990, recognised: undefined }),
+      unwritten: () => [event(4, 5)],
+    },
+    store: {
+      find: async () => [event(2, null)],
+      async among(ids: string[]) {
+        asked.push(ids)
+        return ids.includes('yard-1-1') ? [event(1, null)] : []
+      },
+    },
+  } as never)
+  const list = routes.find(({ path }) => path === '/api/events')
+  const answer = (await list?.handle({ query: { plate: 'ab', since: 900 } } as never)) as { events: object[] }
+  t.match(answer.events, [
+    { id: 'yard-2-1', last_seen_at: 990, plate_text: 'AB 12' },
+    { id: 'yard-1-1', last_seen_at: 990, plate_text: 'AB 12' },
+  ])
+  t.equal(answer.events.length, 2, 'not the one that was not read')
+  t.same(asked, [['yard-1-1', 'yard-3-1']])
+})
+
+t.test(
+  'A.Limits no window lies where numbers are too coarse to go through it, and none ends before it begins',
+  async (t) => {
+    // 31 days at most, and adding a day to the first changes nothing.
+    const window = { from: '10000000000000000000000000', to: '10000000000000002147483648' }
+    const parts = {
+      clock: fakeClock(),
+      callers: { accountOf: () => ({ id: 'ann' }) },
+      cameras: { seenBy: () => [] },
+    } as never
+    const routes = [...eventRoutes(parts), ...footageRoutes(parts)]
+    for (const path of ['/api/events/density', '/api/cameras/:id/availability', '/api/recordings/availability']) {
+      const query = routes.find((one) => one.path === path)?.query
+      t.ok(query, path)
+      if (!query) continue
+      const reader = createReader(query, '', 'text')
+      t.throws(() => reader(window), { code: 'bad_fields' }, path)
+      t.match(reader({ from: '0', to: '8640000000000000' }), { from: 0 }, 'the last moment that there is')
+    }
+    const list = routes.find(({ path }) => path === '/api/events')
+    await t.rejects(async () => list?.handle({ query: { since: 2, until: 1 } } as never), { code: 'bad_span' })
+  },
+)

@@ -9,6 +9,12 @@ t.test('3A.license a licence without recognition refuses growth, and nothing tha
   const book = createIdentityBook({
     ...{ record: { enabled: false, identities: [] }, most: 9, newId: () => `id${++made}`, nowAt: () => 1 },
     ...{ save: async () => {}, onChange: async () => {} },
+    readings: {
+      held: async () => [],
+      readingsOf: async () => [],
+      isMatchedBy: async () => true,
+      setMatched: async () => {},
+    },
   })
   const routes = recognitionRoutes({
     ...{ book, recognises: () => ['plate'], counts: () => ({ looked: 0, failed: 0, leftOut: 0 }) },

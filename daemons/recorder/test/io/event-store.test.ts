@@ -6,6 +6,7 @@ import type { SightEvent } from '../../core/sight/events.ts'
 import { groupOf } from '../../core/sight/labels.ts'
 import { EVENTS_HEAP_MIB } from '../../core/sight/memory.ts'
 import { openEventStore } from '../../io/event-store.ts'
+import { recognisedFind } from '../../io/recognised-table.ts'
 
 const [DOOR, YARD] = ['0000000a', '0000000b']
 
@@ -166,6 +167,8 @@ t.test('A.tracks offsets are told by those measured nearest, and go with their f
   t.same(await store.offsetNear(YARD, 0, 10), { offsetMs: -300, at: 2000 })
 })
 
+const NO_PIECE = { trackId: 1, label: 'car', sightings: [{ at: 0, score: 1, box: [0, 0, 1, 1] as const }] }
+
 const read = (
   text: string,
   identityId: string | null = null,
@@ -246,4 +249,211 @@ t.test('what was recognised is bounded: the oldest goes first', async (t) => {
     (await store.unnamed(10)).map(({ lastAt }) => lastAt),
     [9, 8, 7, 6, 5],
   )
+})
+
+t.test(
+  'A.events who and plate find what lasts in each span that it lasts in, and pages leave out nothing',
+  async (t) => {
+    const { store } = open(t)
+    const HOUR = 3_600_000
+    const states = ['known', 'unknown'] as const
+    const all = Array.from({ length: 60 }, (_, at) => {
+      const lastAt = (at % 4 === 0 ? at / 4 + 2 : at / 4) * HOUR + at * 1000 + 10
+      const label = at % 5 === 0 ? 'truck' : 'car'
+      return eventAt((at / 4) * HOUR + at * 1000, { label, lastAt, endedAt: lastAt, cameraId: at % 3 ? DOOR : YARD })
+    })
+    await store.put(all, [])
+    for (const [at, { id }] of all.entries())
+      if (at % 7 > 0)
+        await store.recognise(id, read(`AB ${at % 2} 77`, at % 2 ? 'id1' : null, states[(at + 1) % 2], 0.9))
+    const isRead = ({ id }: SightEvent) => all.findIndex((one) => one.id === id) % 7 > 0
+    const isOdd = ({ id }: SightEvent) => all.findIndex((one) => one.id === id) % 2 > 0
+    const asked = [
+      [{ who: { certainty: 'known' } }, (one: SightEvent) => isOdd(one)],
+      [{ who: { certainty: 'unknown' } }, (one: SightEvent) => !isOdd(one)],
+      [{ who: { identityId: 'id1' } }, isOdd],
+      [{ plate: foldedPlate('b077') }, (one: SightEvent) => !isOdd(one)],
+      [{ plate: '77' }, () => true],
+      [{ plate: '77', label: 'truck' }, ({ label }: SightEvent) => label === 'truck'],
+      [{ plate: '77', label: 'vehicle', cameras: [YARD] }, ({ cameraId }: SightEvent) => cameraId === YARD],
+      [{ plate: 'AB0', who: { certainty: 'known' } }, () => false],
+    ] as const
+    for (const [wish, isMeant] of asked)
+      for (let since = 0; since < 16 * HOUR; since += HOUR * 1.5)
+        for (const until of [since - HOUR, since, since + 3 * HOUR, 99 * HOUR]) {
+          const inSpan = all.filter((one) => one.lastAt >= since && one.beganAt <= until && isRead(one) && isMeant(one))
+          const found: SightEvent[] = []
+          for (let before = until; ; before = (found.at(-1)?.beganAt ?? 0) - 1) {
+            const page = await store.find({ cameras: [DOOR, YARD], limit: 2, ...wish, since, until: before })
+            found.push(...page)
+            if (page.length < 2) break
+          }
+          const expected = inSpan.toSorted((a, b) => b.beganAt - a.beganAt).map(({ id }) => id)
+          if (JSON.stringify(found.map(({ id }) => id)) !== JSON.stringify(expected))
+            t.same(
+              found.map(({ id }) => id),
+              expected,
+              JSON.stringify({ ...wish, since, until }),
+            )
+        }
+    const some = [all[1], all[2], all[7]].map((one) => one?.id ?? '')
+    const among = async (wish: object) => (await store.among([...some, 'nonsense'], wish)).map(({ id }) => id)
+    t.same(await among({ who: { certainty: 'known' } }), [some[0]])
+    t.same(await among({ plate: '77' }), some.slice(0, 2), 'none that nobody has looked at')
+    t.same(await store.among([], { plate: '77' }), [])
+  },
+)
+
+t.test('A.events who, plate and label find the same however much of it is written by stretches of time', async (t) => {
+  const { folder, store } = open(t)
+  const LABELS = ['car', 'bus', 'truck', 'person']
+  const PLATES = ['AB 1', 'AB 2', 'CD 12', 'XY 77', null]
+  const cameras = [DOOR, YARD, '0000000c', '0000000d', '0000000e', '0000000f']
+  const known = new Map<string, SightEvent>()
+  let number = 0
+  type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
+  const step = fc.record({
+    what: fc.constantFrom<'see' | 'read' | 'rename' | 'forget' | 'write'>(
+      'see',
+      'see',
+      'see',
+      'read',
+      'read',
+      'rename',
+      'rename',
+      'forget',
+    ),
+    at: fc.integer({ min: 0, max: 80_000_000 }),
+    ...{ camera: fc.constantFrom(...cameras), label: fc.constantFrom(...LABELS), plate: fc.constantFrom(...PLATES) },
+    ...{ pick: fc.nat(), isFirstRead: fc.boolean() },
+  })
+  const recognise = (id: string, text: string | null) =>
+    store.recognise(id, text === null ? { identityId: null, method: null, plate: null } : read(text))
+  async function take({ at, camera, isFirstRead, label, pick, plate, what }: Step): Promise<void> {
+    const one = [...known.values()][pick % Math.max(1, known.size)]
+    if (what === 'see') {
+      const event = eventAt(at, { cameraId: camera, label, number: ++number })
+      // What is recognised may be written before its event is.
+      if (isFirstRead) await recognise(event.id, plate)
+      await store.put([event], [])
+      known.set(event.id, { ...event, recognised: isFirstRead ? read(plate ?? '') : undefined })
+    } else if (what === 'read' && one) {
+      await recognise(one.id, plate)
+      known.set(one.id, { ...one, recognised: read(plate ?? '') })
+    } else if (what === 'rename' && one) {
+      const next = { ...one, label, group: groupOf(label) }
+      await store.put([next], [])
+      known.set(one.id, next)
+    } else if (what === 'forget') {
+      await store.forget(camera, at, at + 9_000_000)
+      for (const { beganAt, cameraId, id } of known.values())
+        if (cameraId === camera && beganAt >= at && beganAt < at + 9_000_000) known.delete(id)
+    } else if (what === 'write')
+      for (let put = 0; put < 64; put++) await store.put([], [{ ...NO_PIECE, cameraId: camera }])
+  }
+  const wishes = [undefined, ...LABELS, 'vehicle'].flatMap((label) =>
+    [undefined, 'A8', '12', '7', 'ZZ'].flatMap((plate) =>
+      [[DOOR], cameras].map((own) => ({ label, plate, cameras: own })),
+    ),
+  )
+  async function compare(): Promise<void> {
+    for (const { label, plate, cameras: own } of wishes) {
+      const wish = {
+        cameras: own,
+        limit: 500,
+        label,
+        plate,
+        ...(plate === undefined && { who: { certainty: 'unknown' } as const }),
+      }
+      const found = (await store.find(wish)).map(({ id }) => id).toSorted()
+      const expected = [...known.values()].filter(
+        (one) =>
+          own.includes(one.cameraId) &&
+          (label === undefined || one.label === label || one.group === label) &&
+          one.recognised !== undefined &&
+          (plate === undefined || foldedPlate(one.recognised.plate?.text ?? '').includes(plate)),
+      )
+      t.same(found, expected.map(({ id }) => id).toSorted(), JSON.stringify(wish))
+    }
+  }
+  const steps = fc.array(step, { minLength: 30, maxLength: 59 })
+  await fc.assert(
+    fc.asyncProperty(steps, async (all) => {
+      const write = { ...(all[0] as Step), what: 'write' as const }
+      for (const [place, one] of all.entries()) {
+        await take(one)
+        if (place % 20 === 19) await take(write)
+      }
+      await compare()
+      await take(write)
+      await compare()
+    }),
+    { numRuns: 6 },
+  )
+  // Each of these changes what is written of a stretch already.
+  const write: Step = { what: 'write', at: 0, camera: DOOR, label: 'car', plate: null, pick: 0, isFirstRead: false }
+  const [early, late] = [100_000_000, 200_000_000].map((at) => eventAt(at, { label: 'car', number: ++number }))
+  const busses = async () =>
+    (await store.find({ cameras, limit: 9, label: 'bus', plate: 'EE', since: 90_000_000 })).length
+  await recognise(early?.id ?? '', 'EE 1')
+  await recognise(late?.id ?? '', 'LAST 1')
+  await take(write)
+  t.equal(await busses(), 0)
+  await store.put([{ ...(early as SightEvent), label: 'bus' }], [])
+  t.equal(await busses(), 1, 'the event is written after what was recognised of it')
+  await store.put([early as SightEvent], [])
+  await take(write)
+  t.equal(await busses(), 0)
+  await store.put([{ ...(early as SightEvent), label: 'bus' }], [])
+  t.equal(await busses(), 1, 'it has another label by now')
+  await store.forget(DOOR, 100_000_000, 100_000_001)
+  await take(write)
+  await store.close()
+  const database = new DatabaseSync(`${folder}/sight.db`)
+  t.teardown(() => database.close())
+  const rows = database.prepare('SELECT stretch, plates FROM reading_stretch ORDER BY stretch DESC').all()
+  t.equal(rows[0]?.plates, null, 'the stretch that goes on is gone through as it stands')
+  const read1 = [...known.values()].filter(({ recognised }) => recognised)
+  const foldedOf = (stretch: unknown) =>
+    read1
+      .filter(({ beganAt }) => Math.floor(beganAt / 2 ** 21) === stretch)
+      .flatMap(({ recognised }) => foldedPlate(recognised?.plate?.text ?? '') || [])
+  for (const { plates, stretch } of rows.slice(1))
+    t.same(
+      new Set(String(plates).split(',').filter(Boolean)),
+      new Set(foldedOf(stretch)),
+      'no plate is kept in a stretch whose footage is gone',
+    )
+  const asked = { cameras, limit: 9, since: 0, until: 1e12, longestMs: 0, plate: 'ZZ' }
+  for (const wish of [asked, { ...asked, who: { certainty: 'known' } as const }]) {
+    const { sql, values } = recognisedFind(wish, { column: 'label', value: 'car' }, 'event.label')
+    const plan = JSON.stringify(database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values))
+    t.notMatch(plan, /TEMP B-TREE|SCAN recognised|SCAN event/, 'by indices alone, in the order of the answer')
+  }
+})
+
+t.test('by which book readings are matched is on the disk, and what has its name is not written again', async (t) => {
+  const { folder, store } = open(t)
+  const book = [{ id: 'id1', plates: ['AB123'] }]
+  t.notOk(await store.isMatchedBy([]), 'nobody knows of a new one')
+  await store.setMatched(book)
+  for (const [at, text] of ['AB 123', 'AB 124', 'XY 9'].entries()) await store.recognise(`${DOOR}-${at}-1`, read(text))
+  await store.recognise(`${DOOR}-9-1`, read('AB 125', 'id0', 'known'))
+  t.same(await store.held(), ['id0'])
+  await store.rejudge('id1', ['A8123'], 'id0')
+  t.same(await store.held(), ['id1'])
+  t.same((await store.readingsOf('id1')).toSorted(), ['A8123', 'A8125'])
+  await store.close()
+  const again = open(t, folder).store
+  t.ok(await again.isMatchedBy(book))
+  t.notOk(await again.isMatchedBy([{ id: 'id1', plates: ['AB123', 'AB124'] }]))
+  await again.setMatched(undefined)
+  t.notOk(await again.isMatchedBy(book))
+  await again.close()
+  const database = new DatabaseSync(`${folder}/sight.db`)
+  t.teardown(() => database.close())
+  database.exec("CREATE TRIGGER once BEFORE UPDATE ON recognised BEGIN SELECT raise(ABORT, 'written again'); END")
+  const last = open(t, folder).store
+  await last.rejudge('id1', ['A8123'])
+  await t.rejects(last.rejudge('id1', ['XY9']), /written again/)
 })

@@ -3,16 +3,34 @@ import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { createIdentityBook, type RecognitionRecord } from '../../../core/recognition/identities.ts'
 import { sightRows } from '../../../core/sight/memory.ts'
 
-function open(most = 10) {
-  let saved: RecognitionRecord = { enabled: false, identities: [] }
+const NOBODY: RecognitionRecord = { enabled: false, identities: [] }
+
+/** What was recorded, in memory: whose each reading is, and by which book it is matched. */
+function playedReadings(matched?: RecognitionRecord['identities']) {
+  let by = matched && JSON.stringify(matched)
+  const of = new Map<string, string>()
+  return {
+    of,
+    held: async () => [...new Set(of.values())],
+    readingsOf: async (id: string) => [...of].filter(([, one]) => one === id).map(([text]) => text),
+    isMatchedBy: async (book: object) => by === JSON.stringify(book),
+    async setMatched(book: object | undefined) {
+      by = book && JSON.stringify(book)
+    },
+  }
+}
+
+function open(most = 10, { readings = playedReadings([]), record = NOBODY, isCut = (): boolean => false } = {}) {
+  let saved = record
   const changes: string[] = []
   let made = 0
   const book = createIdentityBook({
-    ...{ record: saved, most, newId: () => `id${++made}`, nowAt: () => 5 },
+    ...{ record, most, newId: () => `id${++made}`, nowAt: () => 5, readings },
     async save(next) {
       saved = next
     },
     async onChange(changed) {
+      if (isCut()) throw new Error('the disk is full')
       changes.push(
         changed.map(({ id, merged, plates }) => `${id} ${plates.join('+')}${merged ? ` of ${merged}` : ''}`).join(', '),
       )
@@ -62,6 +80,47 @@ t.test('names are given, changed, merged and forgotten, and what was recorded is
   t.same(saved(), { enabled: true, identities: [] })
   t.same(changes, ['id1 BXYI', 'id2 VAN1', '', 'id2 VAN1+VAN2', 'id2 VAN1+VAN2+BXYI of id1', 'id2 '])
 })
+
+t.test(
+  'what a kill or a full disk kept from being matched is matched at the next start, or by the next change',
+  async (t) => {
+    const readings = playedReadings([])
+    let isCut = false
+    const first = open(10, { readings, isCut: () => isCut })
+    await first.book.catchUp()
+    t.same(first.changes, [], 'nothing is done at a start after which nothing is missing')
+    await first.book.add({ name: 'Baker', plates: ['AB 123'] })
+    await first.book.add({ name: 'Van', plates: ['VAN 1'] })
+    await first.book.add({ name: 'Old', plates: ['XY 789'] })
+    for (const [text, id] of [
+      ['A8124', 'id1'],
+      ['VAN1', 'id2'],
+      ['XY789', 'id3'],
+    ] as const)
+      readings.of.set(text, id)
+    isCut = true
+    await t.rejects(first.book.merge('id1', 'id2'), /disk is full/)
+    await t.rejects(first.book.forget('id3'), /disk is full/)
+    isCut = false
+    const again = open(10, { readings, record: first.saved() })
+    await again.book.catchUp()
+    t.same(
+      again.changes,
+      ['id2 VAN1+AB123 of id1, id3 , id2 VAN1+AB123'],
+      'what was merged is of who has its plates now',
+    )
+    await again.book.catchUp()
+    await open(10, { readings, record: again.saved() }).book.catchUp()
+    t.equal(again.changes.length, 1, 'once')
+    isCut = true
+    const third = open(10, { readings, record: again.saved(), isCut: () => isCut })
+    await third.book.catchUp()
+    await t.rejects(third.book.change('id2', { plates: ['VAN 2'] }), /disk is full/)
+    isCut = false
+    await third.book.add({ name: 'New', plates: ['NEW 1'] })
+    t.match(third.changes, [/id2 VAN2, id1 NEW1$/], 'the next change makes it good too')
+  },
+)
 
 t.test('the book takes no more memory than the plan says', async (t) => {
   const MANY = 100
