@@ -129,7 +129,6 @@ export function startWriter(path: string, options: WriterOptions): Writer {
     })
     return started
   }
-
   if (startsAtOnce) thread = start()
 
   function ask(message: Asked): Promise<Answer> {
