@@ -9,8 +9,11 @@ import type { Loader, Plugin } from 'esbuild'
 
 const require = createRequire(import.meta.url)
 
-/** Node modules that packages import for special cases: loaded on first use. */
-const LATE = ['http2', 'https', 'tls', 'dgram', 'child_process', 'cluster']
+/**
+ * Node modules that packages import for special cases: loaded on first use. That of `util` is here since an import looks at each of its
+ * exports, and some of them load more of Node when they are looked at.
+ */
+const LATE = ['http2', 'https', 'tls', 'dgram', 'child_process', 'cluster', 'util']
 
 /**
  * Loads Node's modules with `require`: an ES import reads all exports of a module at once, and those of `http` include
@@ -24,10 +27,7 @@ export function builtinsPlugin(): Plugin {
         if (!isBuiltin(path)) return undefined
         return namespace === 'builtin' ? { path, external: true } : { path: nameOf(path), namespace: 'builtin' }
       })
-      esbuild.onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
-        contents: LATE.includes(path) ? lateModule(path) : `module.exports = require('node:${path}')`,
-        loader: 'js',
-      }))
+      esbuild.onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({ contents: moduleOf(path), loader: 'js' }))
     },
   }
 }
@@ -35,6 +35,14 @@ export function builtinsPlugin(): Plugin {
 function nameOf(path: string): string {
   return path.replace(/^node:/, '')
 }
+
+function moduleOf(name: string): string {
+  if (name === 'assert') return LATE_ASSERT
+  return LATE.includes(name) ? lateModule(name) : `module.exports = require('node:${name}')`
+}
+
+/** Loads what compares and prints values once something is wrong. */
+const LATE_ASSERT = "module.exports = (value, message) => value || require('node:assert')(value, message)"
 
 /** A module with the same exports, each a getter. The Node that bundles also runs the bundle. */
 function lateModule(name: string): string {
@@ -45,6 +53,23 @@ function lateModule(name: string): string {
     `for (const name of ${JSON.stringify(names)})`,
     '  Object.defineProperty(exports, name, { enumerable: true, get: () => load()[name] })',
   ].join('\n')
+}
+
+/** Loads ajv once kit/http/check.ts has something to check: a start has not, and what ajv does when it is loaded is a thirtieth of it. */
+export function lateAjvPlugin(): Plugin {
+  return {
+    name: 'late ajv',
+    setup(esbuild) {
+      esbuild.onResolve({ filter: /^ajv$/ }, ({ path, importer, resolveDir }) =>
+        importer.endsWith('/kit/http/check.ts') ? { path, namespace: 'late', pluginData: resolveDir } : undefined,
+      )
+      esbuild.onLoad({ filter: /.*/, namespace: 'late' }, ({ pluginData }) => ({
+        contents: "Object.defineProperty(exports, 'Ajv', { enumerable: true, get: () => require('ajv').Ajv })",
+        resolveDir: pluginData,
+        loader: 'js',
+      }))
+    },
+  }
 }
 
 /**
@@ -102,14 +127,14 @@ const LEFT_OUT: readonly LeftOut[] = [
     asked: ['./lib/cluster', './lib/pushgateway'],
     contents: 'module.exports = class {}',
   },
-  // Fastify uses semver only to check the version range of each plugin; semver's README names single modules for that.
+  // Whether a plugin is made for this Fastify: package-lock.json names both, and tests of the sources check them.
   {
     from: 'fastify/lib/plugin-utils.js',
     asked: ['semver'],
-    contents: ['satisfies', 'gt', 'coerce']
-      .map((name) => `exports.${name} = require('semver/functions/${name}')`)
-      .join('\n'),
+    contents: 'exports.satisfies = () => true',
   },
+  // Whether patterns in paths are quick, its own three included: ours have none.
+  { from: 'find-my-way/index.js', asked: ['safe-regex2'], contents: 'module.exports = () => true' },
   // Its own body validation and serialization, which kit/http/server.ts switches off.
   {
     from: 'fastify/lib/schema-controller.js',

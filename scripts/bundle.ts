@@ -29,7 +29,7 @@ import { pathToFileURL } from 'node:url'
 import { type BuildOptions, build } from 'esbuild'
 import facts from '../package.json' with { type: 'json' }
 import { writeAnswers } from './answers.ts'
-import { ALIASES, builtinsPlugin, leaveOutPlugin, typeboxPlugin } from './bundle-lean.ts'
+import { ALIASES, builtinsPlugin, lateAjvPlugin, leaveOutPlugin, typeboxPlugin } from './bundle-lean.ts'
 import { serialportPlugin } from './bundle-serialport.ts'
 import { inputsOf, threadsPlugin } from './bundle-threads.ts'
 import { pagesMetafile } from './bundle-web.ts'
@@ -70,7 +70,7 @@ export async function bundleFile(root: string, { entry, outfile }: BundleJob): P
     logLevel: 'silent',
     external: ['*.node'],
     alias: ALIASES,
-    plugins: [serialportPlugin(), builtinsPlugin(), typeboxPlugin(), leaveOutPlugin()],
+    plugins: [serialportPlugin(), builtinsPlugin(), lateAjvPlugin(), typeboxPlugin(), leaveOutPlugin()],
   } satisfies BuildOptions
   const inputs: string[] = []
   const result = await build({

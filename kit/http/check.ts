@@ -212,9 +212,18 @@ const settings = {
   ...{ allErrors: true, verbose: true, ownProperties: true, strict: false, useDefaults: false },
   ...{ meta: false, validateSchema: false },
 } as const
-const strictAjv = withFormats(new Ajv({ ...settings, coerceTypes: false }))
-/** Query strings and path parameters are always text, so they are read as their declared type. */
-const textAjv = withFormats(new Ajv({ ...settings, coerceTypes: 'array' }))
+/** Made on first use. */
+const ajvs: { strict?: Ajv; text?: Ajv } = {}
+
+function ajvOf(from: Source): Ajv {
+  if (from === 'json') {
+    ajvs.strict ??= withFormats(new Ajv({ ...settings, coerceTypes: false }))
+    return ajvs.strict
+  }
+  // Query strings and path parameters are always text, so they are read as their declared type.
+  ajvs.text ??= withFormats(new Ajv({ ...settings, coerceTypes: 'array' }))
+  return ajvs.text
+}
 
 /** What a check found: the value with its defaults, and the faults (empty when it fits). */
 export interface Checked {
@@ -235,7 +244,7 @@ export function createCheck(schema: TSchema, from: Source = 'json', prefix = '')
   function make() {
     const plain = closedRecords(structuredCloneOf(schema))
     const words = JSON.stringify(plain)
-    const validate = (from === 'json' ? strictAjv : textAjv).compile(plain)
+    const validate = ajvOf(from).compile(plain)
     // Most schemas have neither, and need no walk for them.
     return { plain, hasLists: words.includes('"maxItems"'), hasDefaults: words.includes('"default"'), validate }
   }

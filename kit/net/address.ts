@@ -66,7 +66,8 @@ export function isWithin(address: Address, { address: network, prefix }: Network
 export function classOf(address: Address): AddressClass {
   const inner = innerV4(address)
   if (inner) return classOf(inner)
-  return CLASSES.find(([, network]) => isWithin(address, network))?.[0] ?? 'ordinary'
+  classes ??= CLASSES.map(([name, text]) => [name, networkOfTable(text)])
+  return classes.find(([, network]) => isWithin(address, network))?.[0] ?? 'ordinary'
 }
 
 /**
@@ -110,32 +111,33 @@ export function wideNetworkOf(remoteAddress: string): string {
  * (fd00:c1), Scaleway (fd00:42), Linode (fd00:a9fe:a9fe) and Alibaba (fd00:100).
  * @source IANA special-purpose address registries; RFC 3927, RFC 4291, RFC 5771; the clouds' own manuals
  */
-const CLASSES: readonly (readonly [AddressClass, Network])[] = (
-  [
-    ['metadata', '169.254.169.254'],
-    ['metadata', '169.254.170.2'],
-    ['metadata', '169.254.170.23'],
-    ['metadata', '100.100.100.200'],
-    ['metadata', '168.63.129.16'],
-    ['metadata', '192.0.0.192'],
-    ['metadata', 'fd00:ec2::254'],
-    ['metadata', 'fd00:ec2::23'],
-    ['metadata', 'fd20:ce::254'],
-    ['metadata', 'fd00:c1::a9fe:a9fe'],
-    ['metadata', 'fd00:42::42'],
-    ['metadata', 'fd00:a9fe:a9fe::1'],
-    ['metadata', 'fd00:100::100:200'],
-    ['loopback', '127.0.0.0/8'],
-    ['loopback', '::1'],
-    ['link-local', '169.254.0.0/16'],
-    ['link-local', 'fe80::/10'],
-    ['multicast', '224.0.0.0/4'],
-    ['multicast', 'ff00::/8'],
-    ['unspecified', '0.0.0.0/8'],
-    ['unspecified', '::'],
-    ['reserved', '240.0.0.0/4'],
-  ] as const
-).map(([name, text]) => [name, networkOfTable(text)])
+const CLASSES = [
+  ['metadata', '169.254.169.254'],
+  ['metadata', '169.254.170.2'],
+  ['metadata', '169.254.170.23'],
+  ['metadata', '100.100.100.200'],
+  ['metadata', '168.63.129.16'],
+  ['metadata', '192.0.0.192'],
+  ['metadata', 'fd00:ec2::254'],
+  ['metadata', 'fd00:ec2::23'],
+  ['metadata', 'fd20:ce::254'],
+  ['metadata', 'fd00:c1::a9fe:a9fe'],
+  ['metadata', 'fd00:42::42'],
+  ['metadata', 'fd00:a9fe:a9fe::1'],
+  ['metadata', 'fd00:100::100:200'],
+  ['loopback', '127.0.0.0/8'],
+  ['loopback', '::1'],
+  ['link-local', '169.254.0.0/16'],
+  ['link-local', 'fe80::/10'],
+  ['multicast', '224.0.0.0/4'],
+  ['multicast', 'ff00::/8'],
+  ['unspecified', '0.0.0.0/8'],
+  ['unspecified', '::'],
+  ['reserved', '240.0.0.0/4'],
+] as const
+
+/** Read on first use: Node's pattern for IPv6 takes 15 ms to compile. */
+let classes: readonly (readonly [AddressClass, Network])[] | undefined
 
 /**
  * Finds the inner IPv4 address of NAT64 (RFC 6052, and a building's own prefix by RFC 8215 if it is a /96),

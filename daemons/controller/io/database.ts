@@ -188,7 +188,8 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
     database.close()
     throw error
   }
-  const writer = startWriter(path, { busyMs: limits.busyMs, heapMib: WRITER_HEAP_MIB })
+  // A macro is answered by its run's number, which is on the disk by then or the answer has none.
+  const writer = startWriter(path, { busyMs: limits.busyMs, heapMib: WRITER_HEAP_MIB, startsAtOnce: true })
   const takeId = (table: string) => {
     const id = (highest.get(table) ?? 0) + 1
     highest.set(table, id)

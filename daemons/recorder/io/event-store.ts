@@ -128,6 +128,7 @@ export function openEventStore({ folder, limits, onPutAside }: StoreOptions): Ev
     ...readersOf(writer),
     ...recognisedStore(writer),
     async put(events, pieces) {
+      if (events.length + pieces.length === 0) return
       await writer.write([
         { sql: PUT_EVENT, values: events.map(eventValues) },
         { sql: PUT_PIECE, values: pieces.map(pieceValues) },

@@ -16,6 +16,8 @@ const large = archiveOf(24_000_000)
 const shared = openStage(t, {
   sets: ['uploads.max_bytes=25000000', 'registration.per_address_per_hour=10000', 'http.request_timeout_ms=500'],
 })
+/** With the settings that it has by itself. */
+const ordinary = openStage(t)
 const portOf = ({ url }: Stage) => Number(new URL(url).port)
 
 function head(version: string, { key }: Archive, length: number | 'chunked', more = ''): string {
@@ -56,7 +58,7 @@ t.test('an upload that is cut anywhere leaves nothing, and the version can be pu
 })
 
 t.test('500 MB and one byte are refused by their length before a byte is read', async (t) => {
-  const stage = await openStage(t)
+  const stage = await ordinary
   const { bare, answered } = bareClient(portOf(stage))
   bare.write(head('1.0.0', archive, 524_288_001))
   t.match(await answered, /^HTTP\/1.1 413 .*body_too_large/s)
@@ -202,7 +204,7 @@ function pull(stage: Stage, id: string): Promise<{ socket: Socket; heard: () => 
 }
 
 t.test('a release that is withdrawn while it is fetched ends there, and is 410 then', async (t) => {
-  const stage = await openStage(t)
+  const stage = await ordinary
   await stage.publish('1.0.0', large)
   const id = await stage.enabled('0.9.0')
   const { socket } = await pull(stage, id)
@@ -237,8 +239,8 @@ t.test('downloads are bounded for an installation and in all; who takes nothing 
 })
 
 t.test('a file that is gone from the disk is said to be, and its release stays', async (t) => {
-  const stage = await openStage(t)
-  await stage.publish('1.0.0', archive)
+  const stage = await ordinary
+  t.equal((await stage.publish('1.1.0', archive)).status, 200)
   const id = await stage.enabled('0.9.0')
   for (const name of stage.stored()) rmSync(join(`${stage.stateFolder}-files`, 'releases', name))
   t.match(await stage.post('/pull_update', { installation_id: id }), { status: 503, body: { error: 'file_lost' } })
@@ -251,8 +253,8 @@ t.test(
     const [stateFolder, file] = [join(folder, 'state'), join(folder, 'password')]
     writeFileSync(file, 'of the integrator')
     const options = { stateFolder, sets: [`admin.password_file=${file}`], password: 'of the integrator' }
+    let stage = await openStage(t, options)
     for (let times = 0; times < 6; times++) {
-      const stage = await openStage(t, options)
       const version = `1.0.${times}`
       const under = stage.publish(version, archive).catch(() => undefined)
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -261,16 +263,15 @@ t.test(
       await promise
       await stage.stop('SIGKILL')
       const answered = (await under)?.status === 200
-      const again = await openStage(t, options)
-      const id = await again.enabled()
-      const pulled = await again.post('/pull_update', { installation_id: id, version })
+      stage = await openStage(t, options)
+      const id = await stage.enabled()
+      const pulled = await stage.post('/pull_update', { installation_id: id, version })
       t.ok(
         pulled.status === 200 || (pulled.status === 404 && !answered),
         `${version}: ${pulled.status}, answered: ${answered}`,
       )
       if (pulled.status === 200) t.equal(pulled.headers.get('content-length'), String(archive.bytes.length))
-      t.equal((await again.publish(version, archive)).status, 200)
-      await again.stop()
+      t.equal((await stage.publish(version, archive)).status, 200)
     }
   },
 )

@@ -35,6 +35,20 @@ t.test('what was written is read, also after a new start', async (t) => {
   t.same(again.told, [])
 })
 
+t.test('no thread is started before the first request, and none by closing', async (t) => {
+  let threads = 0
+  const count = () => void threads++
+  process.on('worker', count)
+  t.teardown(() => process.off('worker', count))
+  const unused = open(t, join(t.testdir(), 'notes.db'))
+  await unused.close()
+  await t.rejects(unused.add('late'), { code: 'store_write_failed' })
+  t.equal(threads, 0)
+  const used = open(t, join(t.testdir(), 'notes.db'))
+  await Promise.all([used.add('a'), used.add('b')])
+  t.equal(threads, 1)
+})
+
 t.test('a refused write leaves nothing behind, and the next one works', async (t) => {
   const notes = open(t, join(t.testdir(), 'notes.db'))
   await t.rejects(notes.write([{ sql: INSERT, values: [['a'], [null]] }]), { code: 'store_write_failed' })
