@@ -77,7 +77,7 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
 
   const login = { username: demoLogin.admin, password: demoLogin.password }
   const api = await setUpGateway(gateway.url, login)
-  await setUpBus(api, { path: meters.path, settings: { tcp_port: tcpPort } }, meterUnits)
+  await setUpBus(api, { path: meters.path, settings: { tcp_port: tcpPort, response_timeout_ms: 2000 } }, meterUnits)
   await setUpBus(api, { path: cellar.path, settings: {} }, cellarUnits)
   await setUpFlats(api, flats.path)
   await setUpScale(api, scale.path, sink.url)

@@ -118,7 +118,7 @@ const isSet = (board: RunningBoard) =>
 
 t.test(
   'a fixed address is confirmed once somebody was answered there',
-  { skip: noNetworkBecause(), timeout: 120_000 },
+  { skip: noNetworkBecause(), timeout: 400_000 },
   async (t) => {
     const { board, visitor, helper } = await setup(t)
     t.match(ask(visitor, 'http://10.77.0.2:8080/api/status').network, { state: 'dhcp' })
@@ -137,7 +137,7 @@ t.test(
 
 t.test(
   'an address that nobody reached is taken back, and the board says so until it is set again',
-  { skip: noNetworkBecause(), timeout: 120_000 },
+  { skip: noNetworkBecause(), timeout: 400_000 },
   async (t) => {
     const { board, visitor, helper } = await setup(t)
     // A typing mistake: a network with nobody in it.
@@ -162,7 +162,7 @@ t.test(
 
 t.test(
   'an installer on the board gives it an address, which it keeps once he confirms it, and else goes back from',
-  { skip: noNetworkBecause(), timeout: 180_000 },
+  { skip: noNetworkBecause(), timeout: 400_000 },
   async (t) => {
     const { base, board, helper, visitor } = await setup(t)
     for (const [words, why] of [

@@ -24,7 +24,7 @@ function crowdOn(t: Test, machine: Machine, ...args: string[]): void {
 
 t.test(
   'B.peers a hundred boards are found, and a flood of forged ones changes nothing',
-  { skip, timeout: 110_000 },
+  { skip, timeout: 400_000 },
   async (t) => {
     const network = makeNetwork(t)
     const board = await boardOn(t, network.machine('10.77.0.1'))

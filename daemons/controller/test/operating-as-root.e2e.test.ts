@@ -11,7 +11,7 @@ const UID = 64_123
 
 t.test(
   'files that root makes on the command line belong to the daemon',
-  { skip: cannot, timeout: 90_000 },
+  { skip: cannot, timeout: 400_000 },
   async (t) => {
     const { folder, file, state } = placeOf(t)
     chownSync(folder, UID, UID)

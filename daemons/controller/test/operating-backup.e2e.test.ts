@@ -8,7 +8,7 @@ import { PASSWORD, placeOf, plantroom, post, SETS, tokenOf } from './operating.t
 
 t.test(
   'a backup while it runs is a complete site with its audit, and no notice holds a secret',
-  { timeout: 120_000 },
+  { timeout: 400_000 },
   async (t) => {
     const { folder, file, state } = placeOf(t)
     t.match(await plantroom(['controller', 'import', file, '--state', state, '--config', '/dev/null']), { code: 0 })

@@ -7,7 +7,7 @@ import { PASSWORD, plantroom, post, SETS, tokenOf } from './operating.ts'
 
 t.test(
   'a start without a site says what to do, and the page makes the first account, once',
-  { timeout: 60_000 },
+  { timeout: 400_000 },
   async (t) => {
     const daemon = await startDaemon(t, 'controller', { sets: SETS })
     t.match((await ask(`${daemon.url}/ui/site`, {})).body, { me: null, setup: true })
@@ -26,7 +26,7 @@ t.test(
 
 t.test(
   'a port that is taken, and a folder that is in use, are reported with what to do',
-  { timeout: 60_000 },
+  { timeout: 400_000 },
   async (t) => {
     const daemon = await startDaemon(t, 'controller', { sets: SETS })
     const args = ['controller', '--config', '/dev/null', '--listen', daemon.url.slice(7)]

@@ -6,7 +6,7 @@ import { serveUi } from './ui-server.ts'
 
 t.test(
   'creates the first account, and says what is wrong at its field',
-  { skip: noBrowser, timeout: 60_000 },
+  { skip: noBrowser, timeout: 400_000 },
   async (t) => {
     const house = fakeHouse()
     const { url } = await serveUi(t, house, { pages: true })
@@ -33,7 +33,7 @@ t.test(
   },
 )
 
-t.test('goes to the sign-in if somebody else was first', { skip: noBrowser, timeout: 60_000 }, async (t) => {
+t.test('goes to the sign-in if somebody else was first', { skip: noBrowser, timeout: 400_000 }, async (t) => {
   const house = fakeHouse()
   const { url } = await serveUi(t, house, { pages: true })
   const { page } = await openRig(t, url, { pictures: 'controller', wanted: /409/ })

@@ -28,7 +28,7 @@ async function systemPage(t: Test, options: SiteOptions) {
 t.test(
   'C.1 C.3 an update by the page: looked for, asked, watched, and what came of it',
   {
-    ...{ skip: noBrowser, timeout: 180_000 },
+    ...{ skip: noBrowser, timeout: 400_000 },
   },
   async (t) => {
     const machine = installedController(t)
@@ -113,7 +113,7 @@ t.test(
 
 t.test(
   'C.3 Restart asks first, and the page comes back to sign in',
-  { skip: noBrowser, timeout: 120_000 },
+  { skip: noBrowser, timeout: 400_000 },
   async (t) => {
     const { audit, page, panel } = await systemPage(t, {})
     await panel.getByText(/which its installer did not make: update it as it was installed/).waitFor()
@@ -128,7 +128,7 @@ t.test(
 
 t.test(
   'where Plantroom is a Debian package the page says that apt updates it',
-  { skip: noBrowser, timeout: 120_000 },
+  { skip: noBrowser, timeout: 400_000 },
   async (t) => {
     const bin = mkdtempSync(join(tmpdir(), 'plantroom-dpkg-'))
     t.teardown(() => rmSync(bin, { recursive: true, force: true }))
@@ -145,7 +145,7 @@ t.test(
 
 t.test(
   'without an update service the page says what to switch on',
-  { skip: noBrowser, timeout: 120_000 },
+  { skip: noBrowser, timeout: 400_000 },
   async (t) => {
     const machine = installedController(t)
     const { audit, panel } = await systemPage(t, { command: machine.command })

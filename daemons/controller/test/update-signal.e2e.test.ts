@@ -61,7 +61,7 @@ async function machine(t: Test): Promise<Machine> {
   return { site, server, root, socket, log }
 }
 
-t.test('C.1 C.2 SIGUSR2 updates a machine, and says so in the log', { skip, timeout: 120_000 }, async (t) => {
+t.test('C.1 C.2 SIGUSR2 updates a machine, and says so in the log', { skip, timeout: 400_000 }, async (t) => {
   const { log, root, server, site } = await machine(t)
   const usr2 = () => void process.kill(site.pid(), 'SIGUSR2')
   usr2()
@@ -98,7 +98,7 @@ t.test('C.1 C.2 SIGUSR2 updates a machine, and says so in the log', { skip, time
 
 t.test(
   'C.3 an elevated session updates; another session, and another word, do not',
-  { skip, timeout: 120_000 },
+  { skip, timeout: 400_000 },
   async (t) => {
     const { log, root, server, site, socket } = await machine(t)
     server.offered = publish(publisher(), '0.2.0', { files, isSigned: false })

@@ -96,7 +96,7 @@ const requests = [
 
 t.test(
   'tshark reads a capture of every function without a complaint',
-  { skip: noTshark, timeout: 60_000 },
+  { skip: noTshark, timeout: 400_000 },
   async (t) => {
     const line = await lineOf(t)
     const capture = await begin(t, line)
@@ -181,7 +181,7 @@ async function fieldsOf(t: Test, bytes: () => Buffer, frames: number): Promise<F
   return fields
 }
 
-t.test('tshark follows a capture while it runs', { skip: noTshark, timeout: 60_000 }, async (t) => {
+t.test('tshark follows a capture while it runs', { skip: noTshark, timeout: 400_000 }, async (t) => {
   const line = await lineOf(t)
   const tshark = spawn('tshark', ['-i', '-', '-l', ...asModbus], { stdio: ['pipe', 'pipe', 'ignore'] })
   const ended = once(tshark, 'exit')
@@ -257,7 +257,7 @@ t.test(
 
 t.test(
   'a capture that is not read is cut off, counted and logged, and the line keeps running',
-  { timeout: 120_000 },
+  { timeout: 400_000 },
   async (t) => {
     const line = await lineOf(t, ['capture.backlog_bytes=65536'])
     const { gateway } = line

@@ -43,7 +43,7 @@ interface Row {
   answers(answer: Answer['body'], stage: Stage): unknown
 }
 
-const WAIT_ENDS = { timeout: 120_000 }
+const WAIT_ENDS = { timeout: 400_000 }
 const SECRET = 'known to both'
 const at = (path: string, rest: string) => `/api/ports/${encodeURIComponent(path)}${rest}`
 const hooks = ({ raw }: Stage) => at(raw.path, '/webhooks')

@@ -84,7 +84,7 @@ function messageOf(head: string): Message {
 
 t.test(
   'a listener that reads nothing costs only its limit, and no other listener loses a message',
-  { timeout: 180_000 },
+  { timeout: 400_000 },
   async (t) => {
     // By default a client that reads nothing for so long is disconnected.
     const sets = [

@@ -22,7 +22,7 @@ interface Bucket {
 
 t.test(
   'A.history is kept over a kill, with the gap, and a damaged file is put aside',
-  { timeout: 120_000 },
+  { timeout: 400_000 },
   async (t) => {
     const pty = openPty()
     const stopUnits = simulateModbusLine({ duplex: pty, units: [energyMeter(1, systemClock)], clock: systemClock })

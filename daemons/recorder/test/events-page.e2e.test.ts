@@ -10,7 +10,7 @@ import { makeWalk } from './walk.ts'
 
 t.test(
   'events are listed with pictures, filtered, and lead to their footage',
-  { skip: noBrowser, timeout: 240_000 },
+  { skip: noBrowser, timeout: 400_000 },
   async (t) => {
     const work = stateFolderOf(t)
     const sets = [

@@ -93,7 +93,8 @@ t.test(
     const event = (await eventsOf(boss, `cameraId=${door}`)).find(({ ended_at: end }: Told) => end !== null)
     t.match(event, { camera_id: door, camera_name: 'Door', label: 'motion', group: 'other', source: 'motion' })
     const lastedMs = event.ended_at - event.started_at
-    t.ok(lastedMs > 1000 && lastedMs < 12_000, `it lasted ${lastedMs} ms`)
+    // He walks for eight seconds of sixteen. Where few pictures could be looked at it ends later, but with its walk.
+    t.ok(lastedMs > 1000 && lastedMs < 32_000, `it lasted ${lastedMs} ms`)
     const picture = await fetch(`${recorder.url}/api/events/${event.id}/thumbnail.jpg`, {
       headers: headersOf(boss.credentials),
     })

@@ -14,10 +14,11 @@ export const login = { username: 'guard', password: 'seven long words' }
 export const keeperLogin = { username: 'keeper', password: 'eight rather long words' }
 
 const FOOTAGE_MS = 3000
-/** The decoder may be slow on a busy machine, and nothing here is about that. */
+/** Decoder and disk may be slow on a busy machine, and nothing here is about that. */
 const sets = [
   'storage.free_bytes=0',
   'storage.file_s=5',
+  'storage.stuck_ms=60000',
   'pictures.stream_wait_s=1',
   `pictures.start_ms=${LONG_MS}`,
   `pictures.answer_ms=${LONG_MS}`,

@@ -106,7 +106,7 @@ async function publisherIn(t: Test, folder: string) {
 
 t.test(
   '3A.update.upload a published file is uploaded, proven by root, and runs',
-  { skip, timeout: 240_000 },
+  { skip, timeout: 400_000 },
   async (t) => {
     const { folder, root, start, vendor } = machine(t)
     const people = await publisherIn(t, folder)

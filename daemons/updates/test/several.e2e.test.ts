@@ -65,7 +65,7 @@ async function halfUpload({ url }: Pick<Stage, 'url'>, files: string, version: s
   return () => upload.destroy()
 }
 
-t.test('what is done at one server counts at the other at once', { skip, timeout: 120_000 }, async (t) => {
+t.test('what is done at one server counts at the other at once', { skip, timeout: 400_000 }, async (t) => {
   const { one, other } = await pairOf(t)
   const cookie = await one.cookie()
   t.equal((await ask(`${other.url}/admin/api/session`, { headers: cookie })).status, 200, 'one session for both')
@@ -108,7 +108,7 @@ t.test('what is done at one server counts at the other at once', { skip, timeout
 
 t.test(
   'either is killed during an upload: the other one takes it, and nothing of it is left',
-  { skip, timeout: 120_000 },
+  { skip, timeout: 400_000 },
   async (t) => {
     const { again, files, one, other } = await pairOf(t)
     const cut = await halfUpload(one, files, '1.0.0')
@@ -129,7 +129,7 @@ t.test(
 
 t.test(
   'a database that is gone: known installations check, downloads go on, changes are 503, and all comes back',
-  { skip, timeout: 120_000 },
+  { skip, timeout: 400_000 },
   async (t) => {
     const { database, one, other } = await pairOf(t)
     const id = await one.enabled('1.0.0')
@@ -161,7 +161,7 @@ t.test(
 
 t.test(
   "with a bucket, files are nobody's own: published at one, fetched at the other, and what a killed one began is gone",
-  { skip, timeout: 120_000 },
+  { skip, timeout: 400_000 },
   async (t) => {
     const server = await startS3(t, 'updates')
     const folder = stateFolderOf(t)

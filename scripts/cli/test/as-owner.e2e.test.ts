@@ -153,7 +153,7 @@ t.test('update: root works in no folder that somebody else may change', { skip }
 })
 
 for (const [name, call] of Object.entries(CALLS)) {
-  t.test(`${name}: links and pipes in the folder lead root nowhere`, { skip, timeout: 120_000 }, (t) => {
+  t.test(`${name}: links and pipes in the folder lead root nowhere`, { skip, timeout: 400_000 }, (t) => {
     const place = placeOf(t)
     if (name === 'controller import') writeFileSync(join(place.own, 'file'), SITE)
     if (name === 'restore') {
@@ -178,7 +178,7 @@ for (const [name, call] of Object.entries(CALLS)) {
     t.end()
   })
 
-  t.test(`${name}: a folder of root’s in the way of the state is not taken`, { skip, timeout: 60_000 }, (t) => {
+  t.test(`${name}: a folder of root’s in the way of the state is not taken`, { skip, timeout: 400_000 }, (t) => {
     const place = placeOf(t)
     if (/restore|import/.test(name)) writeFileSync(join(place.own, 'file'), SITE)
     asEve('ln -s ../own link', place.state)
@@ -195,7 +195,7 @@ for (const [name, call] of Object.entries(CALLS)) {
 
 t.test(
   'reads and writes what the caller may, and the folder where its owner may not pass',
-  { skip, timeout: 120_000 },
+  { skip, timeout: 400_000 },
   (t) => {
     const place = placeOf(t)
     // As /var/lib/private, where systemd keeps the folders of a service's user.
@@ -238,7 +238,7 @@ t.test(
 
 t.test(
   'names that somebody wrote into a file do not reach the terminal as they are',
-  { skip, timeout: 60_000 },
+  { skip, timeout: 400_000 },
   (t) => {
     const place = placeOf(t)
     const username = 'eve\u001b]0;owned\u0007\u009b31m\u202e'
@@ -257,7 +257,7 @@ t.test(
   },
 )
 
-t.test('refuses a folder that a third one could exchange', { skip, timeout: 60_000 }, (t) => {
+t.test('refuses a folder that a third one could exchange', { skip, timeout: 400_000 }, (t) => {
   const place = placeOf(t)
   const call = ['password', 'gateway', '--state', 'STATE']
   chmodSync(place.folder, 0o777)
@@ -272,7 +272,7 @@ t.test('refuses a folder that a third one could exchange', { skip, timeout: 60_0
   t.end()
 })
 
-t.test('what is made in a folder of somebody else is his from the start', { skip, timeout: 60_000 }, (t) => {
+t.test('what is made in a folder of somebody else is his from the start', { skip, timeout: 400_000 }, (t) => {
   const place = placeOf(t)
   const made = join(place.state, 'a/b')
   t.match(place.run(['password', 'gateway', '--state', made]), { code: 0 })
@@ -280,7 +280,7 @@ t.test('what is made in a folder of somebody else is his from the start', { skip
   t.end()
 })
 
-t.test('a daemon that root starts on a folder of somebody else becomes him', { skip, timeout: 60_000 }, (t) => {
+t.test('a daemon that root starts on a folder of somebody else becomes him', { skip, timeout: 400_000 }, (t) => {
   const place = placeOf(t)
   asEve('ln -s ../own/victim daemon.lock', place.state)
   const start = ['gateway', '--state', 'STATE', '--listen', '127.0.0.1:0', '--set', 'mdns.enabled=false']

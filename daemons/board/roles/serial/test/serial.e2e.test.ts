@@ -11,7 +11,7 @@ const noSocat = existsSync('/usr/bin/socat') ? false : 'needs socat'
 const rigFor = serialRigs(t, { sets: ['serial.write_idle_ms=0'] })
 const ALL = Buffer.from(Array.from({ length: 4096 }, (_, at) => (at * 7) & 255))
 
-t.test('B.serial.raw socat passes every byte value both ways', { timeout: 60_000, skip: noSocat }, async (t) => {
+t.test('B.serial.raw socat passes every byte value both ways', { timeout: 400_000, skip: noSocat }, async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [device] = rig.devices
   device?.onBytes((bytes) => void device.write(bytes))
@@ -26,7 +26,7 @@ t.test('B.serial.raw socat passes every byte value both ways', { timeout: 60_000
 
 t.test(
   'B.serial a port is off until it is switched on, saved, and open again after a restart',
-  { timeout: 60_000 },
+  { timeout: 400_000 },
   async (t) => {
     const rig = await rigFor(t, ['raw'])
     const [device] = rig.devices
@@ -50,7 +50,7 @@ t.test(
   },
 )
 
-t.test('B.serial all invalid fields are reported at once, and nothing changes', { timeout: 60_000 }, async (t) => {
+t.test('B.serial all invalid fields are reported at once, and nothing changes', { timeout: 400_000 }, async (t) => {
   const rig = await serialRig(t, ['raw', 'raw'])
   const [one = 0, other = 0] = rig.ports
   const { status, body } = await rig.set({
@@ -85,7 +85,7 @@ t.test('B.serial all invalid fields are reported at once, and nothing changes', 
 
 t.test(
   'B.serial.allow addresses and networks of both families are checked before a byte is read',
-  { timeout: 60_000 },
+  { timeout: 400_000 },
   async (t) => {
     const rig = await rigFor(t, ['raw'])
     const [port = 0] = rig.ports
@@ -115,7 +115,7 @@ t.test(
 
 t.test(
   'B.serial.allow a client that is no longer allowed is dropped at once, others stay',
-  { timeout: 60_000 },
+  { timeout: 400_000 },
   async (t) => {
     const rig = await rigFor(t, ['raw'])
     const [port = 0] = rig.ports
@@ -129,7 +129,7 @@ t.test(
   },
 )
 
-t.test('B.serial.write all read; the setting decides which clients may write', { timeout: 60_000 }, async (t) => {
+t.test('B.serial.write all read; the setting decides which clients may write', { timeout: 400_000 }, async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   const [device] = rig.devices
@@ -166,7 +166,7 @@ t.test('B.serial.write all read; the setting decides which clients may write', {
   await until('both have heard it', () => [one, other].every((who) => String(who.bytes()) === 'for all'))
 })
 
-t.test('B.serial 64 clients hear every byte, a 65th is refused', { timeout: 90_000 }, async (t) => {
+t.test('B.serial 64 clients hear every byte, a 65th is refused', { timeout: 400_000 }, async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   const clients = await Promise.all(Array.from({ length: 64 }, () => client(t, port)))
@@ -182,7 +182,7 @@ t.test('B.serial 64 clients hear every byte, a 65th is refused', { timeout: 90_0
   t.match(counters, { clients: 64, clients_total: 64, clients_refused: 1, clients_dropped: 0 })
 })
 
-t.test('B.serial a slow client is dropped and counted, and another misses nothing', { timeout: 90_000 }, async (t) => {
+t.test('B.serial a slow client is dropped and counted, and another misses nothing', { timeout: 400_000 }, async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   const [slow, quick] = [await client(t, port), await client(t, port)]
@@ -198,7 +198,7 @@ t.test('B.serial a slow client is dropped and counted, and another misses nothin
   t.match((await rig.port()).clients, { length: 1 })
 })
 
-t.test('B.serial an unplugged device keeps its clients, and comes back on its own', { timeout: 60_000 }, async (t) => {
+t.test('B.serial an unplugged device keeps its clients, and comes back on its own', { timeout: 400_000 }, async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [device] = rig.devices
   const one = await client(t, rig.ports[0] ?? 0)
