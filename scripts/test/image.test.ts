@@ -144,7 +144,7 @@ t.test('partitions, GRUB and RAUC name the same slots', async (t) => {
   t.equal(sizes[1], sizes[2], 'an update fits into either slot')
   const rauc = read('rauc/system.conf')
   const slots = [
-    ...rauc.matchAll(/\[slot\.rootfs\.\d\]\ndevice=\/dev\/disk\/by-partlabel\/(\w+)\ntype=raw\nbootname=(\w)/g),
+    ...rauc.matchAll(/\[slot\.rootfs\.\d\]\ndevice=\/dev\/disk\/plantroom\/(\w+)\ntype=raw\nbootname=(\w)/g),
   ]
   t.same(
     slots.map(([, device, name]) => [device, name]),
@@ -201,7 +201,7 @@ t.test('a Raspberry Pi starts by itself alone, whatever its serial line and its 
 /** A board's first start, on files of the test; what changes a disk is played, and fails where `failing` names it. */
 function firstStart(t: Test, failing = '') {
   const bed = t.testdir({
-    dev: { disk: { 'by-partlabel': { data: t.fixture('symlink', '../../vda4') } }, vda4: '' },
+    dev: { disk: { plantroom: { data: t.fixture('symlink', '../../vda4') } }, vda4: '' },
     sys: {
       devices: { vda: { vda4: { partition: '4', start: '1968128', size: '262144' } } },
       class: { block: { vda: { size: '61440000' }, vda4: t.fixture('symlink', '../../devices/vda/vda4') } },
@@ -231,6 +231,24 @@ t.test('the first start makes name and keys before it makes room, one that a cut
   for (const kind of ['ed25519', 'ecdsa']) t.equal(at(`etc/ssh/ssh_host_${kind}_key`), 'key\n')
   t.equal(at('etc/ssh/authorized_keys/root'), 'ssh-ed25519 AAAA ann\n')
   t.match(asked, /^sync\nsfdisk .* \/dev\/vda\nsfdisk .* -N 4 \/dev\/vda\npartx .*\nresize2fs \/dev\/vda4\n$/)
+})
+
+t.test('a partition is known by its disk too: another one may hold the same image', async (t) => {
+  const bed = t.testdir({
+    sys: {
+      devices: { vda: { vda2: {}, vda4: {} }, vdb: { vdb4: {} } },
+      dev: { block: { '254:2': t.fixture('symlink', '../../devices/vda/vda2') } },
+    },
+  })
+  const isOwn = (path: string) => {
+    const script = read('tree/usr/lib/plantroom-image/own-disk').replaceAll('"/sys', `"${bed}/sys`)
+    return spawnSync('sh', ['-c', `mountpoint() { echo 254:2; }\n${script}`, 'own-disk', path]).status === 0
+  }
+  t.same(['/devices/vda/vda4', '/devices/vda/vda2', '/devices/vdb/vdb4', ''].map(isOwn), [true, true, false, false])
+  const rule = read('tree/usr/lib/udev/rules.d/61-plantroom-disk.rules')
+  t.match(rule, 'ENV{ID_PART_ENTRY_NAME}=="boot|rootA|rootB|data"')
+  for (const file of ['rauc/system.conf', 'tree/etc/fstab', 'tree/usr/lib/plantroom-image/first-boot'])
+    t.notMatch(read(file), /PARTLABEL|by-partlabel/, file)
 })
 
 t.test('a card that does not grow is a board with name and keys, and says so', async (t) => {
