@@ -242,7 +242,10 @@ t.test('a partition is known by its disk too: another one may hold the same imag
   })
   const isOwn = (path: string) => {
     const script = read('tree/usr/lib/plantroom-image/own-disk').replaceAll('"/sys', `"${bed}/sys`)
-    return spawnSync('sh', ['-c', `mountpoint() { [ "$*" = '--fs-devno /' ] && echo 254:2; }\n${script}`, 'own-disk', path]).status === 0
+    return (
+      spawnSync('sh', ['-c', `mountpoint() { [ "$*" = '--fs-devno /' ] && echo 254:2; }\n${script}`, 'own-disk', path])
+        .status === 0
+    )
   }
   t.same(['/devices/vda/vda4', '/devices/vda/vda2', '/devices/vdb/vdb4', ''].map(isOwn), [true, true, false, false])
   const rule = read('tree/usr/lib/udev/rules.d/61-plantroom-disk.rules')

@@ -98,6 +98,7 @@ export class Subscription {
         const restMs = limits.leastMs - (clock.monotonicMs() - askedMs)
         if (restMs > 0) await pause(clock, restMs, signal)
       }
+      await this.#leave(this.#point)
       return new Fault('onvif_failed', 'Nobody listens to the camera any more.')
     } catch (error) {
       const fault = faultOf(error, 'onvif_failed', 'The camera does not tell its events.')
