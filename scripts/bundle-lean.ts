@@ -37,12 +37,12 @@ function nameOf(path: string): string {
 }
 
 function moduleOf(name: string): string {
-  if (name === 'assert') return LATE_ASSERT
+  if (name === 'assert') return `${CALLED_ASSERT}\n${lateModule(name)}`
   return LATE.includes(name) ? lateModule(name) : `module.exports = require('node:${name}')`
 }
 
-/** Loads what compares and prints values once something is wrong. */
-const LATE_ASSERT = "module.exports = (value, message) => value || require('node:assert')(value, message)"
+/** Packages call `assert` for what holds: Node's module, which compares and prints values, is loaded once something does not. */
+const CALLED_ASSERT = 'exports = module.exports = (...said) => said[0] || load()(...said)'
 
 /** A module with the same exports, each a getter. The Node that bundles also runs the bundle. */
 function lateModule(name: string): string {

@@ -28,6 +28,19 @@ t.test("a bundle that serves HTTP loads neither Node's fetch nor TLS", async (t)
   t.equal(said, 'true false false\ntrue\n')
 })
 
+t.test('what holds is asserted without the module for what does not', async (t) => {
+  const said = await outputOf(
+    t,
+    `import assert, { AssertionError } from 'node:assert'
+     const isLoaded = () => process.moduleLoadList.some((loaded: string) => loaded.endsWith(' assert'))
+     const failed = (check: () => void) => { try { check() } catch (error) { return (error as Error).message } }
+     assert(true)
+     console.log(isLoaded())
+     console.log(failed(() => assert(0, 'none')), failed(() => assert.equal(1, 2, 'unequal')), isLoaded(), typeof AssertionError)`,
+  )
+  t.equal(said, 'false\nnone unequal true function\n')
+})
+
 t.test('schemas by TypeBox work without the rest of TypeBox', async (t) => {
   const program = `import { Type } from 'typebox'
     console.log(JSON.stringify(Type.Object({ a: Type.Integer({ minimum: 1 }) })))`

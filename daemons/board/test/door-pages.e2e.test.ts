@@ -122,7 +122,7 @@ async function isBlinking(board: RunningBoard, password?: string): Promise<boole
   return (await board.get('/api/status', password)).body.identify_until !== null
 }
 
-t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('B.auth.2 pages and the board', { skip: noBrowser }, async (t) => {
   const browser = await launchBrowser(t, [RESOLVED])
   const board = await start(t)
   /** A board for the next test: without a password, and its lamp does not blink. */

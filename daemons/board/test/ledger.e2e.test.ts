@@ -22,7 +22,7 @@ async function list(query = ''): Promise<LedgerEntry[]> {
   return (await board.get(`/api/ledger?where=port&${query}`)).body.entries
 }
 
-t.test('a serial line that is pulled is an entry until it is back', { timeout: 400_000 }, async (t) => {
+t.test('a serial line that is pulled is an entry until it is back', async (t) => {
   t.match(await board.post('/api/serial', { port: '1', enabled: '1', mode: 'raw', tcp_port: '0' }), { status: 400 })
   const form = { port: '1', enabled: '1', mode: 'raw', tcp_port: String(20_000 + (process.pid % 20_000)) }
   t.match(await board.post('/api/serial', form), { status: 200 })
@@ -43,7 +43,7 @@ t.test('a serial line that is pulled is an entry until it is back', { timeout: 4
   await until('the log has the end', () => /condition ended what=line_absent .*count=1/.test(board.output()))
 })
 
-t.test('the page shows it at once, and takes an acknowledgement', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the page shows it at once, and takes an acknowledgement', { skip: noBrowser }, async (t) => {
   const { audit, complaints, page, visit } = await openRig(t, board.url, { pictures: 'board' })
   await page.getByRole('link', { name: 'System' }).first().waitFor()
   await visit('today')

@@ -116,28 +116,24 @@ const form = (ip: string) => ['sap=1', 'static_ip=1', `ip=${ip}`, 'mask=255.255.
 const isSet = (board: RunningBoard) =>
   until('the new address', () => /fixed address set/.exec(board.output()) ?? undefined)
 
-t.test(
-  'a fixed address is confirmed once somebody was answered there',
-  { skip: noNetworkBecause(), timeout: 400_000 },
-  async (t) => {
-    const { board, visitor, helper } = await setup(t)
-    t.match(ask(visitor, 'http://10.77.0.2:8080/api/status').network, { state: 'dhcp' })
-    t.match(ask(visitor, 'http://10.77.0.2:8080/api/config', form('10.88.0.7')), { saved: true, restarts: true })
-    await isSet(board)
-    t.match(helper.asked, ['reboot', 'network static lan0 10.88.0.7/24 10.88.0.1'])
-    const first = ask(visitor, 'http://10.88.0.7:8080/api/status').network
-    t.match(first, { state: 'unconfirmed', confirm_until: Number, text: /10\.88\.0\.7/ })
-    const { network } = await until('the confirmation', () => {
-      const status = ask(visitor, 'http://10.88.0.7:8080/api/status')
-      return status.network.state === 'static' ? status : undefined
-    })
-    t.match(network, { state: 'static', confirm_until: null })
-  },
-)
+t.test('a fixed address is confirmed once somebody was answered there', { skip: noNetworkBecause() }, async (t) => {
+  const { board, visitor, helper } = await setup(t)
+  t.match(ask(visitor, 'http://10.77.0.2:8080/api/status').network, { state: 'dhcp' })
+  t.match(ask(visitor, 'http://10.77.0.2:8080/api/config', form('10.88.0.7')), { saved: true, restarts: true })
+  await isSet(board)
+  t.match(helper.asked, ['reboot', 'network static lan0 10.88.0.7/24 10.88.0.1'])
+  const first = ask(visitor, 'http://10.88.0.7:8080/api/status').network
+  t.match(first, { state: 'unconfirmed', confirm_until: Number, text: /10\.88\.0\.7/ })
+  const { network } = await until('the confirmation', () => {
+    const status = ask(visitor, 'http://10.88.0.7:8080/api/status')
+    return status.network.state === 'static' ? status : undefined
+  })
+  t.match(network, { state: 'static', confirm_until: null })
+})
 
 t.test(
   'an address that nobody reached is taken back, and the board says so until it is set again',
-  { skip: noNetworkBecause(), timeout: 400_000 },
+  { skip: noNetworkBecause() },
   async (t) => {
     const { board, visitor, helper } = await setup(t)
     // A typing mistake: a network with nobody in it.
@@ -162,7 +158,7 @@ t.test(
 
 t.test(
   'an installer on the board gives it an address, which it keeps once he confirms it, and else goes back from',
-  { skip: noNetworkBecause(), timeout: 400_000 },
+  { skip: noNetworkBecause() },
   async (t) => {
     const { base, board, helper, visitor } = await setup(t)
     for (const [words, why] of [

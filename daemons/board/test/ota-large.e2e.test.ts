@@ -21,7 +21,7 @@ const MOST_MB = 150
 const { bavail, bsize } = statfsSync(tmpdir())
 const skip = bavail * bsize > 3 * GIB ? false : `less than 3 GiB are free in ${tmpdir()}`
 
-t.test('B.ota 2 GiB are installed with flat memory', { skip, timeout: 400_000 }, async (t) => {
+t.test('B.ota 2 GiB are installed with flat memory', { skip }, async (t) => {
   const { board, privateKey, installed, left } = await otaRig(t, { sets: ['ota.receive_ms=160000'], keep: 'ln' })
   const head = headOf(privateKey, {
     compatible: 'plantroom-board',

@@ -6,7 +6,7 @@ import { fakeDecoder, fakeHistory, fakePtp, fakeStreams, silentChecks } from './
 import { fakeStatus } from './fake-states.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
-t.test('the decoder', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the decoder', { skip: noBrowser }, async (t) => {
   const verdict = { state: 'ok', text: 'Playing Lobby music from Rack A.' } as const
   const status = fakeStatus({ role: 'decoder', name: 'Lobby ceiling', hostname: 'dec-lobby', verdict })
   Object.assign(status, { decoder: fakeDecoder(), ptp: fakePtp() })

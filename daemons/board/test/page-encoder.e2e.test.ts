@@ -7,7 +7,7 @@ import { fakeDecoder, fakeEncoder, fakeHistory, fakePtp } from './fake-sound.ts'
 import { fakePeer, fakeStatus } from './fake-states.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
-t.test('the encoder', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the encoder', { skip: noBrowser }, async (t) => {
   const verdict = { state: 'ok', text: 'Sending Lobby music to 239.69.10.4:5004.' } as const
   const status = fakeStatus({ role: 'encoder', name: 'Rack A', hostname: 'enc-rack-a', verdict })
   Object.assign(status, { encoder: fakeEncoder(), ptp: fakePtp() })

@@ -11,7 +11,7 @@ interface Stage extends Rig {
   name: string
 }
 
-t.test('B.peers B.auth.2 the matrix over two boards', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('B.peers B.auth.2 the matrix over two boards', { skip: noBrowser }, async (t) => {
   const name = `Till ${process.pid}`
   const [here, there] = await Promise.all([startBoard(t), startBoard(t)])
   await Promise.all([setUp(here), setUp(there, { name })])

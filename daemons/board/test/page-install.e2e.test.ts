@@ -4,7 +4,7 @@ import { countIs, noBrowser, play } from '#kit/test/web/page-rig.ts'
 import { fakeOta, fakeSerial, fakeStatus } from './fake-states.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
-t.test('firmware', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('firmware', { skip: noBrowser }, async (t) => {
   await play<Stage>(t, await openStage(t, { serial: fakeSerial() }), [
     ['says that the running version is untouched when an image is refused', firmwareRefused],
     ['says why the last update was taken back', firmwareFellBack],
@@ -12,7 +12,7 @@ t.test('firmware', { skip: noBrowser, timeout: 400_000 }, async (t) => {
   ])
 })
 
-t.test('the first run', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the first run', { skip: noBrowser }, async (t) => {
   const status = fakeStatus({ set_up: false, password_set: false, name: 'ser-lift' })
   await play<Stage>(t, await openStage(t, { serial: fakeSerial(), status }), [
     ['sets the board up in four steps and keeps nothing before the last', firstRun],

@@ -14,7 +14,7 @@ interface Stage extends Rig {
   locked: FakeBoard
 }
 
-t.test('the matrix', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the matrix', { skip: noBrowser }, async (t) => {
   await play<Stage>(t, await build(t), [
     ['asks for the others with the password of this board, and is at /matrix', everyBoard],
     ['B.peers shows what a hostile board says as text and nothing else', hostile],

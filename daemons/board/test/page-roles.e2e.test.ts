@@ -18,7 +18,7 @@ interface SerialStage extends Stage {
   device: Device
 }
 
-t.test('B.serial the page of a serial server', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('B.serial the page of a serial server', { skip: noBrowser }, async (t) => {
   const device = plugIn('lift')
   t.teardown(() => device.unplug())
   const board = await startBoard(t, { sets: [`serial.devices=["${device.path}"]`] })
@@ -61,18 +61,14 @@ async function share(t: Test, { page, board, device, audit }: SerialStage): Prom
   device.replug()
 }
 
-t.test(
-  'B.usbip the page of a USB server whose kernel cannot share',
-  { skip: noBrowser, timeout: 400_000 },
-  async (t) => {
-    const board = await startBoard(t, {
-      sets: ['board.role=usbip', `usbip.sysfs="${t.testdir()}"`, `usbip.port=${await freePort()}`],
-    })
-    await setUp(board)
-    const rig = await openRig(t, board.url, { wanted: AWAY })
-    await play<Stage>(t, { ...rig, board }, [['says so, and keeps the settings for later', keepSetting]])
-  },
-)
+t.test('B.usbip the page of a USB server whose kernel cannot share', { skip: noBrowser }, async (t) => {
+  const board = await startBoard(t, {
+    sets: ['board.role=usbip', `usbip.sysfs="${t.testdir()}"`, `usbip.port=${await freePort()}`],
+  })
+  await setUp(board)
+  const rig = await openRig(t, board.url, { wanted: AWAY })
+  await play<Stage>(t, { ...rig, board }, [['says so, and keeps the settings for later', keepSetting]])
+})
 
 async function keepSetting(t: Test, { page, board, audit }: Stage): Promise<void> {
   await page.getByText('This system has no USB.').first().waitFor()
@@ -86,7 +82,7 @@ async function keepSetting(t: Test, { page, board, audit }: Stage): Promise<void
   await audit(t, 'usbip-real', 'unpictured')
 }
 
-t.test('B.ota the page of the firmware', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('B.ota the page of the firmware', { skip: noBrowser }, async (t) => {
   const { board, make } = await otaRig(t)
   await setUp(board)
   const rig = await openRig(t, `${board.url}/#/firmware`, { wanted: AWAY })

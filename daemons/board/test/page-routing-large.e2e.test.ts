@@ -2,7 +2,7 @@
 import t from 'tap'
 import { fiftyByFifty } from './large-routing.ts'
 
-t.test('fifty by fifty', { timeout: 400_000 }, async (t) => {
+t.test('fifty by fifty', async (t) => {
   await fiftyByFifty(t, { moves: 12, arrows: 9, idleS: 1 }, (t, step, { layouts }) =>
     t.ok(layouts < 3, `${layouts} layouts for ${step}`),
   )

@@ -11,7 +11,7 @@ interface Stage extends Rig {
 const PASSWORD = 'ladder and torch'
 const TERRACE = idOf('Terrace')
 
-t.test('the crosspoints', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the crosspoints', { skip: noBrowser }, async (t) => {
   const site = await startSite(t, [
     { ...plays('Lobby ceiling', 0), change: { password: PASSWORD } },
     ...['Lobby music', 'Paging', 'Gym music', 'Pool', 'Stage mix'].map((name, at) => ({

@@ -4,7 +4,7 @@ import { countIs, focusIs, noBrowser, play } from '#kit/test/web/page-rig.ts'
 import { fakeSerial } from './fake-states.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
-t.test('the serial server', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the serial server', { skip: noBrowser }, async (t) => {
   await play<Stage>(t, await openStage(t, { serial: fakeSerial() }), [
     ['shows who is on each line, and what to check if there are errors', serialCards],
     ['edits a line; a refused save says why at the field', serialEdit],

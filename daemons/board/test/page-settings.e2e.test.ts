@@ -5,7 +5,7 @@ import { countIs, focusIs, goByKeys, noBrowser, play } from '#kit/test/web/page-
 import { fakeSerial } from './fake-states.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
-t.test('settings and system', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('settings and system', { skip: noBrowser }, async (t) => {
   await play<Stage>(t, await openStage(t, { serial: fakeSerial() }), [
     ['says what a save of the settings does, marks changes, and undoes them', settingsChange],
     ['puts every fault at its field and the focus at the first', settingsRefused],

@@ -19,7 +19,7 @@ const LOOPBACK = [
   'streams.ravenna=false',
 ]
 
-t.test('B.encoder B.decoder pages of sound', { skip: noBrowser || gstMissing(), timeout: 400_000 }, async (t) => {
+t.test('B.encoder B.decoder pages of sound', { skip: noBrowser || gstMissing() }, async (t) => {
   const names = { encoder: `Rack ${process.pid}`, decoder: `Ceiling ${process.pid}` }
   const [encoder, decoder] = await Promise.all([
     startBoard(t, { sets: [...LOOPBACK, 'board.role=encoder', 'audio.source=tone'] }),

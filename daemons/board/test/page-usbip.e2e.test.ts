@@ -4,7 +4,7 @@ import { noBrowser, play } from '#kit/test/web/page-rig.ts'
 import { fakeStatus, fakeUsbip } from './fake-states.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
-t.test('the USB server', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the USB server', { skip: noBrowser }, async (t) => {
   const usbip = fakeUsbip()
   const verdict = { state: 'ok', text: '10.20.4.40 has used S250 Digital Postal Scale for 3 d 4 h.' } as const
   const status = fakeStatus({ role: 'usbip', name: 'Till 2', hostname: 'usb-till-2', verdict })

@@ -7,7 +7,7 @@ interface Stage extends Rig {
   board: RunningBoard
 }
 
-t.test('B.endpoints the pages on the real board', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('B.endpoints the pages on the real board', { skip: noBrowser }, async (t) => {
   // Boards of other tests are on this machine too, and the matrix asks every board it finds.
   const board = await startBoard(t, { sets: ['mdns.enabled=false'] })
   const rig = await openRig(t, board.url, { wanted: AWAY })

@@ -5,7 +5,7 @@ import { boardOn, took, within } from './network-board.ts'
 
 const skip = noNetworkBecause() ?? false
 
-t.test('B.peers an unplugged board is absent until it is back, or dismissed', { skip, timeout: 400_000 }, async (t) => {
+t.test('B.peers an unplugged board is absent until it is back, or dismissed', { skip }, async (t) => {
   const network = makeNetwork(t)
   const place = network.machine('10.77.0.1')
   const one = await boardOn(t, place)
@@ -38,7 +38,7 @@ t.test('B.peers an unplugged board is absent until it is back, or dismissed', { 
 
 t.test(
   'B.peers a board that asks for a password is found anyway, and its journal records no refused sign-in',
-  { skip, timeout: 400_000 },
+  { skip },
   async (t) => {
     const network = makeNetwork(t)
     const one = await boardOn(t, network.machine('10.77.0.1'))

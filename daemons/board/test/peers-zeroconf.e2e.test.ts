@@ -9,7 +9,7 @@ import { boardOn, took, within } from './network-board.ts'
 const hasZeroconf = existsSync('/usr/lib/python3/dist-packages/zeroconf')
 const skip = noNetworkBecause() ?? (hasZeroconf ? false : 'python3-zeroconf is not installed')
 
-t.test('B.peers python-zeroconf and a board see each other', { skip, timeout: 400_000 }, async (t) => {
+t.test('B.peers python-zeroconf and a board see each other', { skip }, async (t) => {
   const network = makeNetwork(t)
   const board = await boardOn(t, network.machine('10.77.0.1'))
   const machine = network.machine('10.77.0.9')

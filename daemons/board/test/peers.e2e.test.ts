@@ -17,7 +17,7 @@ async function three(t: Test, network: Network) {
   return { one, two, last, lastMachine }
 }
 
-t.test('B.peers three boards', { skip, timeout: 400_000 }, async (t) => {
+t.test('B.peers three boards', { skip }, async (t) => {
   const network = makeNetwork(t)
   const { one, two, last, lastMachine } = await three(t, network)
   const seen = async () => (await one.others()).length === 2 && (await two.others()).length === 2

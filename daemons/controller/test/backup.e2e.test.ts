@@ -157,7 +157,7 @@ t.test('the file has every table, and no secret of another machine', async (t) =
   t.match(kept(site.stateFolder, "SELECT password FROM device WHERE name = 'Lights'"), 'lamp word')
 })
 
-t.test('wiped and restored, every table is as it was', { timeout: 400_000 }, async (t) => {
+t.test('wiped and restored, every table is as it was', async (t) => {
   const box = await fresh(t)
   t.match(await box.browser.call('POST', '/ui/backup/file', file), {
     status: 200,
@@ -184,7 +184,7 @@ t.test('wiped and restored, every table is as it was', { timeout: 400_000 }, asy
   })
 })
 
-t.test('a power cut after the decision leaves all of the backup', { timeout: 400_000 }, async (t) => {
+t.test('a power cut after the decision leaves all of the backup', async (t) => {
   const box = await fresh(t)
   await box.browser.call('POST', '/ui/backup/file', file)
   t.match(await box.browser.call('POST', '/ui/backup/restore', { name: 'Bare' }), { status: 200 })
@@ -195,7 +195,7 @@ t.test('a power cut after the decision leaves all of the backup', { timeout: 400
   for (const { name } of tables()) t.same(after[name], before[name], name)
 })
 
-t.test('whatever is no good backup is refused whole, and changes nothing', { timeout: 400_000 }, async (t) => {
+t.test('whatever is no good backup is refused whole, and changes nothing', async (t) => {
   const state = () => readAll(site.url, lastCall)
   const refused = async (bytes: Buffer, what: string) => {
     const answer = await browser.call('POST', '/ui/backup/file', bytes)
@@ -219,7 +219,7 @@ t.test('whatever is no good backup is refused whole, and changes nothing', { tim
   t.match(await browser.call('POST', '/ui/backup/restore', { name: 'House' }), { status: 409 })
 })
 
-t.test('restored on the same machine, it keeps the secrets that are here', { timeout: 400_000 }, async (t) => {
+t.test('restored on the same machine, it keeps the secrets that are here', async (t) => {
   await browser.call('POST', '/ui/backup/file', file)
   const { pid } = { pid: site.pid() }
   t.match(await browser.call('POST', '/ui/backup/restore', { name: 'House' }), { status: 200 })

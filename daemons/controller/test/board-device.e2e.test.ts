@@ -38,7 +38,7 @@ function loudest(path: string, frames: number): number {
   return most / 2 ** 23
 }
 
-t.test('an audio zone over a decoder, and an encoder', { skip, timeout: 400_000 }, async (t) => {
+t.test('an audio zone over a decoder, and an encoder', { skip }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'board-sound-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'played.wav')

@@ -4,7 +4,7 @@ import { ask, startDaemon } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { openRestSite } from './rest-site.ts'
 
-t.test('from the network to a device that is online', { timeout: 400_000 }, async (t) => {
+t.test('from the network to a device that is online', async (t) => {
   const [gateway, site] = await Promise.all([
     startDaemon(t, 'gateway', { sets: ['ports.allow=["/dev/pts/*"]'] }),
     openRestSite(t, { sets: ['mdns.enabled=true', 'found.query_ms=1000'] }),

@@ -40,7 +40,7 @@ async function startGateway() {
   return { gateway, call, key, port: Number(new URL(gateway.url).port) }
 }
 
-t.test('zones over a gateway and its bus', { timeout: 400_000 }, async (t) => {
+t.test('zones over a gateway and its bus', async (t) => {
   const pty = openPty()
   t.teardown(() => pty.close())
   const { unit, coils, holding, wrote } = fan()

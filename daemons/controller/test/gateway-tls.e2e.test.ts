@@ -37,7 +37,7 @@ async function startGateway(listen = '127.0.0.1:0') {
   return { gateway, call, root, fingerprint, port: Number(new URL(gateway.url).port) }
 }
 
-t.test('from a gateway that was switched to HTTPS to one that is driven over it', { timeout: 400_000 }, async (t) => {
+t.test('from a gateway that was switched to HTTPS to one that is driven over it', async (t) => {
   const pty = openPty()
   t.teardown(() => pty.close())
   const coils = [0, 1]

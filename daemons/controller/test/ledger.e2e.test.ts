@@ -80,7 +80,7 @@ async function startDevice(): Promise<() => Promise<void>> {
 
 const on = () => ada('POST', '/ui/command', { zone: 'Hall', command: 'on' })
 
-t.test('a device that is stopped is an entry until it answers again', { timeout: 400_000 }, async (t) => {
+t.test('a device that is stopped is an entry until it answers again', async (t) => {
   let stop = await startDevice()
   t.match(await on(), { status: 200, body: { success: true } })
   t.same(await list(), [])
@@ -122,7 +122,7 @@ t.test('without elevation nobody sees the ledger, and the REST surface has none 
   t.match(await caller('')('GET', '/ui/ledger'), { status: 401 })
 })
 
-t.test('the page shows what was wrong', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the page shows what was wrong', { skip: noBrowser }, async (t) => {
   const { audit, complaints, page, visit } = await openRig(t, controller.url, { pictures: 'controller' })
   await page.getByLabel('User name').fill('ada')
   await page.getByLabel('Password').fill(PASSWORD)

@@ -6,7 +6,7 @@ import { AWAY, noBrowser, openRig } from '#kit/test/web/page-rig.ts'
 import { openRestSite } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'
 
-t.test('a backup goes out and comes back by the page alone', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('a backup goes out and comes back by the page alone', { skip: noBrowser }, async (t) => {
   const folder = t.testdir({})
   const site = await openRestSite(t)
   const { audit, complaints, page, visit } = await openRig(t, site.url(), {

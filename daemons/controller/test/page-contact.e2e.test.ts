@@ -12,7 +12,7 @@ interface Stage extends Rig {
   start(): Promise<void>
 }
 
-t.test('the pages of a controller that is away', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the pages of a controller that is away', { skip: noBrowser }, async (t) => {
   const house = harbourHouse()
   const { url, port, ...first } = await serveUi(t, house, { pages: true })
   let { server } = first

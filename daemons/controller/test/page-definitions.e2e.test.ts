@@ -16,7 +16,7 @@ interface Stage extends Rig {
 const SECRET = 'JBMIAProjectorLink'
 const NASTY = '<img src=x onerror=alert(1)>'
 
-t.test('definitions and traffic on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('definitions and traffic on the page', { skip: noBrowser }, async (t) => {
   const projector = await openProjector(t, SECRET)
   const transport = { kind: 'tcp', host: '127.0.0.1', port: projector.port }
   const device = {

@@ -17,7 +17,7 @@ const daemon = (name: string, more: Partial<FoundDaemon> = {}): FoundDaemon => (
   ...more,
 })
 
-t.test('what is found on the network', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('what is found on the network', { skip: noBrowser }, async (t) => {
   const house = harbourHouse()
   Object.assign(house.people.get('sam') ?? {}, { code: undefined })
   const { url } = await serveUi(t, house, { pages: true })

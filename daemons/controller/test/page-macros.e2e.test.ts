@@ -15,7 +15,7 @@ interface Stage extends Rig {
 
 const NASTY = '<img src=x onerror=alert(1)>'
 
-t.test('macros on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('macros on the page', { skip: noBrowser }, async (t) => {
   const site = await openRestSite(t)
   const rig = await openRig(t, site.url(), { pictures: 'controller', wanted: /400/ })
   await rig.page.getByLabel('User name').fill('ada')

@@ -19,7 +19,7 @@ interface Stage extends Rig {
 const PHONE = { width: 390, height: 844 }
 const DESK = { width: 1280, height: 800 }
 
-t.test('the pages of people on a built controller', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the pages of people on a built controller', { skip: noBrowser }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'page-rooms-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const [file, stateFolder] = [join(folder, 'site.json'), join(folder, 'state')]

@@ -5,7 +5,7 @@ import { startDaemon } from '#kit/test/running-daemon.ts'
 import { countIs, focusIs, goByKeys, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { SETS } from './operating.ts'
 
-t.test('the tables of the site, from an empty box', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the tables of the site, from an empty box', { skip: noBrowser }, async (t) => {
   const daemon = await startDaemon(t, 'controller', { sets: SETS })
   const rig = await openRig(t, daemon.url, { pictures: 'controller', wanted: /400/ })
   await play<Rig>(t, rig, [

@@ -28,7 +28,7 @@ async function systemPage(t: Test, options: SiteOptions) {
 t.test(
   'C.1 C.3 an update by the page: looked for, asked, watched, and what came of it',
   {
-    ...{ skip: noBrowser, timeout: 400_000 },
+    ...{ skip: noBrowser },
   },
   async (t) => {
     const machine = installedController(t)
@@ -111,45 +111,33 @@ t.test(
   },
 )
 
-t.test(
-  'C.3 Restart asks first, and the page comes back to sign in',
-  { skip: noBrowser, timeout: 400_000 },
-  async (t) => {
-    const { audit, page, panel } = await systemPage(t, {})
-    await panel.getByText(/which its installer did not make: update it as it was installed/).waitFor()
-    t.equal(await panel.getByRole('button', { name: 'Look now' }).count(), 0)
-    await panel.getByRole('button', { name: 'Restart the controller' }).click()
-    await page.getByRole('dialog').getByText('everybody signs in again').waitFor()
-    await audit(t, 'restart-confirm', 'unpictured')
-    await page.getByRole('dialog').getByRole('button', { name: 'Restart the controller' }).click()
-    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
-  },
-)
+t.test('C.3 Restart asks first, and the page comes back to sign in', { skip: noBrowser }, async (t) => {
+  const { audit, page, panel } = await systemPage(t, {})
+  await panel.getByText(/which its installer did not make: update it as it was installed/).waitFor()
+  t.equal(await panel.getByRole('button', { name: 'Look now' }).count(), 0)
+  await panel.getByRole('button', { name: 'Restart the controller' }).click()
+  await page.getByRole('dialog').getByText('everybody signs in again').waitFor()
+  await audit(t, 'restart-confirm', 'unpictured')
+  await page.getByRole('dialog').getByRole('button', { name: 'Restart the controller' }).click()
+  await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
+})
 
-t.test(
-  'where Plantroom is a Debian package the page says that apt updates it',
-  { skip: noBrowser, timeout: 400_000 },
-  async (t) => {
-    const bin = mkdtempSync(join(tmpdir(), 'plantroom-dpkg-'))
-    t.teardown(() => rmSync(bin, { recursive: true, force: true }))
-    mkdirSync(bin, { recursive: true })
-    writeFileSync(join(bin, 'dpkg-query'), '#!/bin/sh\necho "plantroom: $2"\n')
-    chmodSync(join(bin, 'dpkg-query'), 0o755)
-    const { command } = installedController(t)
-    const { audit, panel } = await systemPage(t, { command, within: () => ['env', `PATH=${bin}:${process.env.PATH}`] })
-    await panel.getByText('This Plantroom belongs to the Debian package plantroom, and apt updates it').waitFor()
-    t.equal(await panel.getByRole('button', { name: 'Look now' }).count(), 0)
-    await audit(t, 'update-apt', 'unpictured')
-  },
-)
+t.test('where Plantroom is a Debian package the page says that apt updates it', { skip: noBrowser }, async (t) => {
+  const bin = mkdtempSync(join(tmpdir(), 'plantroom-dpkg-'))
+  t.teardown(() => rmSync(bin, { recursive: true, force: true }))
+  mkdirSync(bin, { recursive: true })
+  writeFileSync(join(bin, 'dpkg-query'), '#!/bin/sh\necho "plantroom: $2"\n')
+  chmodSync(join(bin, 'dpkg-query'), 0o755)
+  const { command } = installedController(t)
+  const { audit, panel } = await systemPage(t, { command, within: () => ['env', `PATH=${bin}:${process.env.PATH}`] })
+  await panel.getByText('This Plantroom belongs to the Debian package plantroom, and apt updates it').waitFor()
+  t.equal(await panel.getByRole('button', { name: 'Look now' }).count(), 0)
+  await audit(t, 'update-apt', 'unpictured')
+})
 
-t.test(
-  'without an update service the page says what to switch on',
-  { skip: noBrowser, timeout: 400_000 },
-  async (t) => {
-    const machine = installedController(t)
-    const { audit, panel } = await systemPage(t, { command: machine.command })
-    await panel.getByText('There is no update service on this machine to ask').waitFor()
-    await audit(t, 'update-absent', 'unpictured')
-  },
-)
+t.test('without an update service the page says what to switch on', { skip: noBrowser }, async (t) => {
+  const machine = installedController(t)
+  const { audit, panel } = await systemPage(t, { command: machine.command })
+  await panel.getByText('There is no update service on this machine to ask').waitFor()
+  await audit(t, 'update-absent', 'unpictured')
+})

@@ -12,7 +12,7 @@ interface Stage extends Rig {
   house: FakeHouse
 }
 
-t.test('the pages of a controller', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the pages of a controller', { skip: noBrowser }, async (t) => {
   const house = harbourHouse()
   const { url } = await serveUi(t, house, { pages: true })
   const rig = await openRig(t, url, { pictures: 'controller' })

@@ -61,7 +61,7 @@ async function machine(t: Test): Promise<Machine> {
   return { site, server, root, socket, log }
 }
 
-t.test('C.1 C.2 SIGUSR2 updates a machine, and says so in the log', { skip, timeout: 400_000 }, async (t) => {
+t.test('C.1 C.2 SIGUSR2 updates a machine, and says so in the log', { skip }, async (t) => {
   const { log, root, server, site } = await machine(t)
   const usr2 = () => void process.kill(site.pid(), 'SIGUSR2')
   usr2()
@@ -96,35 +96,31 @@ t.test('C.1 C.2 SIGUSR2 updates a machine, and says so in the log', { skip, time
   t.match(journal, /update asked for/)
 })
 
-t.test(
-  'C.3 an elevated session updates; another session, and another word, do not',
-  { skip, timeout: 400_000 },
-  async (t) => {
-    const { log, root, server, site, socket } = await machine(t)
-    server.offered = publish(publisher(), '0.2.0', { files, isSigned: false })
-    const [ada, ben] = [await site.pageOf('ada'), await site.pageOf('olga')]
-    for (const path of ['/ui/update/look', '/ui/update/apply', '/ui/restart'])
-      t.match(await ben('POST', path, {}), { status: 403, body: { error: 'not_elevated' } })
-    t.match(await ben('GET', '/ui/update'), { status: 403 })
-    const stranger = connect({ path: socket })
-    stranger.write('settle\n')
-    t.equal(await text(stranger), 'unknown\n')
-    t.equal(server.checks.length, 0)
+t.test('C.3 an elevated session updates; another session, and another word, do not', { skip }, async (t) => {
+  const { log, root, server, site, socket } = await machine(t)
+  server.offered = publish(publisher(), '0.2.0', { files, isSigned: false })
+  const [ada, ben] = [await site.pageOf('ada'), await site.pageOf('olga')]
+  for (const path of ['/ui/update/look', '/ui/update/apply', '/ui/restart'])
+    t.match(await ben('POST', path, {}), { status: 403, body: { error: 'not_elevated' } })
+  t.match(await ben('GET', '/ui/update'), { status: 403 })
+  const stranger = connect({ path: socket })
+  stranger.write('settle\n')
+  t.equal(await text(stranger), 'unknown\n')
+  t.equal(server.checks.length, 0)
 
-    t.match(await ada('POST', '/ui/update/look', {}), { status: 200 })
-    const view = async () => (await ada('GET', '/ui/update')).body
-    await until('it is there', async () => (await view()).looked?.newest === '0.2.0')
-    t.match(await view(), { state: 'idle', version: '0.1.0', run: { task: 'check', end: { outcome: 'available' } } })
-    t.match(await ada('POST', '/ui/update/apply', {}), { status: 200, body: { state: 'applying' } })
-    await until('it has ended', async () => (await view()).run.end !== null)
-    t.match(await view(), {
-      last: { outcome: 'applied', text: '0.2.0 runs, in the place of 0.1.0' },
-      looked: { newest: null },
-    })
-    t.equal((await installedAt(root).current()).mark.version, '0.2.0')
-    await until('the log has it', () => log().at(-1) === '[UPDATE] page: 0.2.0 runs, in the place of 0.1.0')
-  },
-)
+  t.match(await ada('POST', '/ui/update/look', {}), { status: 200 })
+  const view = async () => (await ada('GET', '/ui/update')).body
+  await until('it is there', async () => (await view()).looked?.newest === '0.2.0')
+  t.match(await view(), { state: 'idle', version: '0.1.0', run: { task: 'check', end: { outcome: 'available' } } })
+  t.match(await ada('POST', '/ui/update/apply', {}), { status: 200, body: { state: 'applying' } })
+  await until('it has ended', async () => (await view()).run.end !== null)
+  t.match(await view(), {
+    last: { outcome: 'applied', text: '0.2.0 runs, in the place of 0.1.0' },
+    looked: { newest: null },
+  })
+  t.equal((await installedAt(root).current()).mark.version, '0.2.0')
+  await until('the log has it', () => log().at(-1) === '[UPDATE] page: 0.2.0 runs, in the place of 0.1.0')
+})
 
 t.test('C.3 Restart is for an elevated session, and everybody signs in again', async (t) => {
   const site = await openRestSite(t)

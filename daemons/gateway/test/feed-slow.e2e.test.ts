@@ -82,78 +82,74 @@ function messageOf(head: string): Message {
   }
 }
 
-t.test(
-  'a listener that reads nothing costs only its limit, and no other listener loses a message',
-  { timeout: 400_000 },
-  async (t) => {
-    // By default a client that reads nothing for so long is disconnected.
-    const sets = [
-      `http.socket_buffer_bytes=${BUFFER_BYTES}`,
-      'http.socket_ping_ms=600000',
-      'http.stalled_ms=600000',
-      'feed.summary_ms=100',
-    ]
-    const gateway = await startGateway(t, { sets })
-    await gateway.setUp()
-    const device = openPty()
-    t.teardown(() => device.close())
-    const settings = { framing: 'length', frame_bytes: FRAME_BYTES, max_frame_bytes: FRAME_BYTES }
-    await gateway.call('PUT', gateway.portPath(device.path), { protocol: 'raw', settings })
-    const [good, other, slow] = [await dial(t, gateway), await dial(t, gateway), await dial(t, gateway)]
-    const residents: number[] = []
-    let written = 0
+t.test('a listener that reads nothing costs only its limit, and no other listener loses a message', async (t) => {
+  // By default a client that reads nothing for so long is disconnected.
+  const sets = [
+    `http.socket_buffer_bytes=${BUFFER_BYTES}`,
+    'http.socket_ping_ms=600000',
+    'http.stalled_ms=600000',
+    'feed.summary_ms=100',
+  ]
+  const gateway = await startGateway(t, { sets })
+  await gateway.setUp()
+  const device = openPty()
+  t.teardown(() => device.close())
+  const settings = { framing: 'length', frame_bytes: FRAME_BYTES, max_frame_bytes: FRAME_BYTES }
+  await gateway.call('PUT', gateway.portPath(device.path), { protocol: 'raw', settings })
+  const [good, other, slow] = [await dial(t, gateway), await dial(t, gateway), await dial(t, gateway)]
+  const residents: number[] = []
+  let written = 0
 
-    async function say(count: number): Promise<void> {
-      for (const goal = written + count; written < goal; ) {
-        const frames = Array.from({ length: Math.min(BATCH, goal - written) }, () => {
-          const frame = Buffer.alloc(FRAME_BYTES, 0x55)
-          frame.writeUInt32BE(written++)
-          return frame
-        })
-        await device.write(Buffer.concat(frames))
-        await until(
-          `listeners have ${written} messages`,
-          () => [good, other].every((one) => one.messages.length >= written),
-          60_000,
-        )
-        residents.push(residentMb(gateway.pid))
-      }
-    }
-
-    await say(BEFORE)
-    await until('the slow one has them too', () => slow.messages.length === BEFORE)
-    slow.socket.pause()
-    const from = residents.length
-    await say(MESSAGES)
-
-    const total = BEFORE + MESSAGES
-    for (const { messages } of [good, other])
-      t.strictSame(
-        [messages.length, messages.findIndex((one, at) => one.type !== 'event' || one.frame !== at)],
-        [total, -1],
-        'every message, in order, and nothing dropped',
+  async function say(count: number): Promise<void> {
+    for (const goal = written + count; written < goal; ) {
+      const frames = Array.from({ length: Math.min(BATCH, goal - written) }, () => {
+        const frame = Buffer.alloc(FRAME_BYTES, 0x55)
+        frame.writeUInt32BE(written++)
+        return frame
+      })
+      await device.write(Buffer.concat(frames))
+      await until(
+        `listeners have ${written} messages`,
+        () => [good, other].every((one) => one.messages.length >= written),
+        60_000,
       )
-    const [before, meanwhile] = [Math.max(...residents.slice(0, from)), Math.max(...residents.slice(from))]
-    t.comment(`resident: ${before.toFixed(1)} MB while all read, ${meanwhile.toFixed(1)} MB while one did not`)
-    t.ok(meanwhile < before + MARGIN_MB, `${MESSAGES} messages of 24 kB went unread`)
+      residents.push(residentMb(gateway.pid))
+    }
+  }
 
-    slow.socket.resume()
-    await until('the slow one gets a summary of what it missed', () =>
-      slow.messages.some(({ type }) => type === 'summary'),
-    )
-    const at = slow.messages.findIndex(({ type }) => type === 'summary')
-    t.equal(
-      slow.messages.findIndex((one, n) => n < at && one.frame !== n),
-      -1,
-      'what it got is in order, without a hole',
-    )
-    t.equal(at + (slow.messages[at]?.dropped ?? 0), total, 'what it got and what it missed is all there was')
-    t.ok((slow.messages[at]?.dropped ?? 0) > MESSAGES / 4, `${slow.messages[at]?.dropped} were dropped`)
-    await say(10)
-    await until('it gets new events', () => slow.messages.length === at + 11)
+  await say(BEFORE)
+  await until('the slow one has them too', () => slow.messages.length === BEFORE)
+  slow.socket.pause()
+  const from = residents.length
+  await say(MESSAGES)
+
+  const total = BEFORE + MESSAGES
+  for (const { messages } of [good, other])
     t.strictSame(
-      slow.messages.slice(at + 1).map(({ frame }) => frame),
-      Array.from({ length: 10 }, (_, n) => total + n),
+      [messages.length, messages.findIndex((one, at) => one.type !== 'event' || one.frame !== at)],
+      [total, -1],
+      'every message, in order, and nothing dropped',
     )
-  },
-)
+  const [before, meanwhile] = [Math.max(...residents.slice(0, from)), Math.max(...residents.slice(from))]
+  t.comment(`resident: ${before.toFixed(1)} MB while all read, ${meanwhile.toFixed(1)} MB while one did not`)
+  t.ok(meanwhile < before + MARGIN_MB, `${MESSAGES} messages of 24 kB went unread`)
+
+  slow.socket.resume()
+  await until('the slow one gets a summary of what it missed', () =>
+    slow.messages.some(({ type }) => type === 'summary'),
+  )
+  const at = slow.messages.findIndex(({ type }) => type === 'summary')
+  t.equal(
+    slow.messages.findIndex((one, n) => n < at && one.frame !== n),
+    -1,
+    'what it got is in order, without a hole',
+  )
+  t.equal(at + (slow.messages[at]?.dropped ?? 0), total, 'what it got and what it missed is all there was')
+  t.ok((slow.messages[at]?.dropped ?? 0) > MESSAGES / 4, `${slow.messages[at]?.dropped} were dropped`)
+  await say(10)
+  await until('it gets new events', () => slow.messages.length === at + 11)
+  t.strictSame(
+    slow.messages.slice(at + 1).map(({ frame }) => frame),
+    Array.from({ length: 10 }, (_, n) => total + n),
+  )
+})

@@ -287,7 +287,7 @@ t.test('bytes that are no frames are events with the reason, and the fault of th
   })
 })
 
-t.test('tshark reads a capture of a ring without a complaint', { skip: noTshark, timeout: 400_000 }, async (t) => {
+t.test('tshark reads a capture of a ring without a complaint', { skip: noTshark }, async (t) => {
   const { at, send, view } = await ringWith(t, { mac: 1, max_master: 12 })
   const leave = new AbortController()
   t.teardown(() => leave.abort())

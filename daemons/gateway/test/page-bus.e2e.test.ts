@@ -20,7 +20,7 @@ interface BusStage extends Stage {
   office: UnitFaults
 }
 
-t.test('a Modbus line on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('a Modbus line on the page', { skip: noBrowser }, async (t) => {
   const kitchen: UnitFaults = { late: { afterMs: LATE_MS, chance: 1 } }
   const clock = systemClock
   const late = withFaults({ unit: energyMeter(17, clock), faults: kitchen, clock, seed: 17 })

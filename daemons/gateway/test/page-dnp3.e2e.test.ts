@@ -6,7 +6,7 @@ import { openStage, type Stage } from './page-stage.ts'
 
 let master: SimulatedMaster
 
-t.test('a DNP3 outstation on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('a DNP3 outstation on the page', { skip: noBrowser }, async (t) => {
   const stage = await openStage(t, 'outstation', [])
   master = new SimulatedMaster({ duplex: stage.bus })
   t.teardown(() => master.stop())

@@ -8,7 +8,7 @@ interface DisplayStage extends Stage {
   state: Map<number, number>
 }
 
-t.test('a device by definition on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('a device by definition on the page', { skip: noBrowser }, async (t) => {
   const stage = await openStage(t, 'display', [])
   const state = new Map([
     [0x11, 1],

@@ -6,7 +6,7 @@ import { energyMeter } from '../../../scripts/sim/energy-meter.ts'
 import { simulatedUnit } from '../../../scripts/sim/modbus-unit.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
-t.test('finding out on the page what a unit has', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('finding out on the page what a unit has', { skip: noBrowser }, async (t) => {
   const input = () => [0x4366, 0x199a, 0, 0, 2301, 0xfff4, 0x4232, 0x3300]
   const units = [energyMeter(1, systemClock), simulatedUnit({ unitId: 2, input }), codedMeter(3)]
   const stage = await openStage(t, 'finding', units, { response_timeout_ms: 600 })

@@ -8,7 +8,7 @@ import { openStage, type Stage } from './page-stage.ts'
 
 const register = { unitId: 1, fc: 4, type: 'f32', pollMs: 200, unit: 'V', decimals: 1 }
 
-t.test('the history of a point on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the history of a point on the page', { skip: noBrowser }, async (t) => {
   const stage = await openStage(t, 'feeder', [energyMeter(1, systemClock)])
   const { bus, gateway } = stage
   const points = [

@@ -6,7 +6,7 @@ import { replyFrame } from '../wire/modbus-reply.ts'
 import { sealed } from '../wire/modbus-request.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
-t.test('a hunt on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('a hunt on the page', { skip: noBrowser }, async (t) => {
   const stage = await openStage(t, 'unknown', [])
   await play<Stage>(t, stage, scenes)
 })

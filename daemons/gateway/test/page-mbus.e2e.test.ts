@@ -6,7 +6,7 @@ import { heatMeter, waterMeter } from '../../../scripts/sim/heat-meter.ts'
 import { simulateMbusLine } from '../../../scripts/sim/mbus-meters.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
-t.test('meters on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('meters on the page', { skip: noBrowser }, async (t) => {
   const stage = await openStage(t, 'flats', [])
   const clock = systemClock
   const meters = [heatMeter({ address: 1, id: '21314159', clock }), waterMeter({ address: 0, id: '40271828', clock })]

@@ -14,7 +14,7 @@ interface Stage extends Rig {
 
 const skip = existsSync('/usr/sbin/mosquitto') ? noBrowser : 'needs mosquitto'
 
-t.test('the broker on the page', { skip, timeout: 400_000 }, async (t) => {
+t.test('the broker on the page', { skip }, async (t) => {
   const broker = await startBroker(t)
   const sets = ['mqtt.topic_prefix=house', 'mqtt.retry_first_ms=100', 'mqtt.retry_max_ms=500']
   const gateway = await startGateway(t, { sets: [`mqtt.url=mqtt://127.0.0.1:${broker.port}`, ...sets] })

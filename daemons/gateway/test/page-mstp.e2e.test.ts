@@ -4,7 +4,7 @@ import { countIs, focusIs, noBrowser, play, type Scene } from '#kit/test/web/pag
 import { readPresentValue, SimulatedRing } from '../../../scripts/sim/mstp-ring.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
-t.test('an MS/TP ring on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('an MS/TP ring on the page', { skip: noBrowser }, async (t) => {
   const stage = await openStage(t, 'ring', [])
   nodes.ring = new SimulatedRing({ duplex: stage.bus, nodes: [{ mac: 4 }, { mac: 9, manner: 'postponed' }] })
   t.teardown(() => nodes.ring?.stop())

@@ -10,7 +10,7 @@ const NEW_PASSWORD = 'staples and wire'
 /** More than a page of the journal. */
 const ENTRIES = 120
 
-t.test('people and keys on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('people and keys on the page', { skip: noBrowser }, async (t) => {
   await play<Stage>(t, await openStage(t, 'office', []), scenes)
 })
 

@@ -13,7 +13,7 @@ interface PointStage extends Stage {
   names(): Promise<string[]>
 }
 
-t.test('points on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('points on the page', { skip: noBrowser }, async (t) => {
   const clock = systemClock
   const meter: UnitFaults = {}
   const unit = withFaults({ unit: energyMeter(1, clock), faults: meter, clock, seed: 1 })

@@ -6,7 +6,7 @@ import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { energyMeter } from '../../../scripts/sim/energy-meter.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
-t.test('the report of a line on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the report of a line on the page', { skip: noBrowser }, async (t) => {
   const stage = await openStage(t, 'meters', [energyMeter(1, systemClock)], { response_timeout_ms: 20_000 })
   const { bus, gateway } = stage
   const register = { unitId: 1, fc: 4, address: 0, type: 'f32', pollMs: 200, unit: 'V', decimals: 1 }

@@ -10,7 +10,7 @@ interface SlaveStage extends Stage {
   heard: number[]
 }
 
-t.test('a Modbus slave on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('a Modbus slave on the page', { skip: noBrowser }, async (t) => {
   const stage = await openStage(t, 'slave', [])
   const heard: number[] = []
   stage.bus.onBytes((bytes) => heard.push(...bytes))

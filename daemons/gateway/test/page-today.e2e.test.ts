@@ -4,7 +4,7 @@ import { countIs, goByKeys, noBrowser, play, type Scene } from '#kit/test/web/pa
 import { simulatedUnit } from '../../../scripts/sim/modbus-unit.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
-t.test('the day’s record on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the day’s record on the page', { skip: noBrowser }, async (t) => {
   const settings = { response_timeout_ms: 400, breaker_failures: 2, local_echo: 'absent' }
   const units = [simulatedUnit({ unitId: 1, input: () => [1, 2] })]
   await play<Stage>(t, await openStage(t, 'day', units, settings), scenes)

@@ -24,7 +24,7 @@ interface Stage extends Rig {
   sink: { url: string; bodies: string[] }
 }
 
-t.test('the pages, from the first run to the loss of contact', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the pages, from the first run to the loss of contact', { skip: noBrowser }, async (t) => {
   const stage = await build(t)
   await play<Stage>(t, stage, scenes)
 })

@@ -76,7 +76,7 @@ export async function createRecognising(
     part: {
       name: 'recognition',
       start() {
-        // What keeps it from the disk keeps events from it too, and that is told.
+        // A disk that cannot be read or written is reported when the next event is saved.
         void book.catchUp().catch(() => {})
         recognition.start()
       },

@@ -87,7 +87,7 @@ export async function rulingOf(
   const rules: Rules = createRules({
     perMinute: bounds.per_minute,
     onRepeating({ name: where }) {
-      const sentence = `It would run more than ${bounds.per_minute} times in a minute: what it does may be what it waits for. Let it rest longer.`
+      const sentence = `It would run more than ${bounds.per_minute} times in a minute: its own actions may trigger it. Give it a longer cooldown.`
       ledger.happened({ what: 'rule_repeats', where, severity: 'warning', sentence })
     },
     ...{ clock, book, lanes, newId, zone, history, cameras: parts.cameraIds },

@@ -349,7 +349,7 @@ export const CODE_BYTES = process.arch === 'x64' ? 536_870_912 : 134_217_728
 function startProcess(memoryBytes: number): ChildProcess {
   const file: URL | string = new URL('./picture-process.ts', import.meta.url)
   const isText = typeof file === 'string'
-  // Without the unit's right to privileged ports. Files of no length: a pipe is none.
+  // It may neither open privileged ports, as its unit may, nor write files. To the kernel a pipe is not a file.
   const bounds = [
     '--ambient-caps=-all',
     'prlimit',

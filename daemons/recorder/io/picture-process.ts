@@ -35,6 +35,7 @@ const BITS_PER_PIXEL = 2
 /** Files of plugins: gstreamer1.0-plugins-base, -good, -libav, -bad and -ugly. */
 const PLUGINS = ['app', 'videoconvertscale', 'jpeg', 'libav', 'openh264', 'x264']
 
+/** Steps of niceness below the recorder. */
 const NICER = 5
 
 /** As the other side has it. */

@@ -13,6 +13,8 @@ import type { SessionHolder } from '../core/access/accounts.ts'
 
 /** How soon a sign-in is written, at the latest: a program that signs in again and again must not wear out the card. */
 const SAVE_MS = 60_000
+/** How soon a sign-out is: a power cut must not sign anybody in again. */
+const ENDED_MS = 1000
 /** How old the last use may get on the disk. */
 const USED_MS = 3_600_000
 
@@ -61,9 +63,12 @@ export async function openSessions({ clock, folder, log, max }: SessionParts) {
   let isChanged = false
   let savedMs = clock.monotonicMs()
   let timer: Timer | undefined
+  let ending: Timer | undefined
 
   async function save(): Promise<void> {
     isChanged = false
+    ending?.cancel()
+    ending = undefined
     savedMs = clock.monotonicMs()
     try {
       await store.save({ version: 1, sessions: tokens.kept() })
@@ -85,8 +90,8 @@ export async function openSessions({ clock, folder, log, max }: SessionParts) {
       return holder
     },
     revoke(token) {
-      isChanged = true
       tokens.revoke(token)
+      ending ??= clock.after(ENDED_MS, () => void save())
     },
   }
   const part: Part = {
@@ -98,7 +103,7 @@ export async function openSessions({ clock, folder, log, max }: SessionParts) {
     },
     async stop() {
       timer?.cancel()
-      if (isChanged || tokens.kept().length > 0) await save()
+      await save()
     },
   }
   return { sessions, part }

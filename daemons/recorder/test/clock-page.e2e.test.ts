@@ -28,7 +28,7 @@ const scenes: Scene<Stage>[] = [
   ['says what a camera answers that cannot be read, and what one without ONVIF lacks', unreadable],
 ]
 
-t.test('clocks on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('clocks on the page', { skip: noBrowser }, async (t) => {
   const work = stateFolderOf(t)
   const film = await startCamera(t, await makeFootage(work, 10), login)
   const about = { host: '127.0.10.1', name: 'Gate', rtspPort: Number(new URL(film.url).port) }

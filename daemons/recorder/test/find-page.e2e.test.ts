@@ -23,7 +23,7 @@ const scenes: Scene<Stage>[] = [
   ['is opened, ticked and sent by keys alone', byKeys],
 ]
 
-t.test('finding cameras on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('finding cameras on the page', { skip: noBrowser }, async (t) => {
   const work = stateFolderOf(t)
   const film = await startCamera(t, await makeFootage(work, 10), login)
   await cameraTurn(t)

@@ -27,7 +27,7 @@ const scenes: Scene<Stage>[] = [
 
 const skip = noBrowser || (existsSync('/usr/sbin/mosquitto') ? false : 'needs mosquitto')
 
-t.test('licence and MQTT on the pages', { skip, timeout: 400_000 }, async (t) => {
+t.test('licence and MQTT on the pages', { skip }, async (t) => {
   const work = stateFolderOf(t)
   const vendor = vendorIn(work)
   const asked: AskedLicence[] = []

@@ -15,7 +15,7 @@ interface Stage {
   rig: Rig
 }
 
-t.test('what cameras may send, on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('what cameras may send, on the page', { skip: noBrowser }, async (t) => {
   const work = stateFolderOf(t)
   const daemon = await startDaemon(t, 'recorder', { stateFolder: join(work, 'state'), sets })
   const recorder = { ...daemon, ...clientOf(daemon.url) }

@@ -10,7 +10,7 @@ import { admin } from './client.ts'
 import { FPS } from './counting-film.ts'
 import { cameraUser, openStage, pictureMoves, pictureNumber, type Stage } from './page-stage.ts'
 
-t.test('the recorder on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the recorder on the page', { skip: noBrowser }, async (t) => {
   await play<Stage>(t, await openStage(t), scenes)
 })
 

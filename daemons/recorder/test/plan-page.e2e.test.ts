@@ -33,7 +33,7 @@ const scenes: Scene<Stage>[] = [
   ['says that a plan is gone, and asks before one is removed', removal],
 ]
 
-t.test('plans on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('plans on the page', { skip: noBrowser }, async (t) => {
   const work = stateFolderOf(t)
   const camera = await startCamera(t, await makeCountingFilm(work, 60))
   const recorder = await startDaemon(t, 'recorder', {

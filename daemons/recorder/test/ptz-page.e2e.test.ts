@@ -19,7 +19,7 @@ const scenes: Scene<Stage>[] = [
   ['sets a patrol, tells what it does, and says why the camera cannot follow', byItself],
 ]
 
-t.test('turning a camera on its page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('turning a camera on its page', { skip: noBrowser }, async (t) => {
   const stateFolder = join(stateFolderOf(t), 'state')
   const presets = new Map([['1', { name: 'Gate', pan: 5, tilt: 0, zoom: 0 }]])
   const dome = new PtzSimulator({ keepsTimeout: false, degPerS: 1, presets })

@@ -108,7 +108,7 @@ t.test('names count for what was recorded, are merged and forgotten', async (t) 
   t.equal(statSync(file).mode & 0o777, 0o600, 'nobody else on the machine reads it')
 })
 
-t.test('the page People names, merges and forgets', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the page People names, merges and forgets', { skip: noBrowser }, async (t) => {
   // A picture of what has just begun may not be there yet.
   const { audit, page, visit } = await openRig(t, recorder.url, { pictures: 'recorder', wanted: /status of 404/ })
   await page.getByLabel('User name').fill(admin.username)

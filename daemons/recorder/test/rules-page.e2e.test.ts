@@ -28,7 +28,7 @@ const scenes: Scene<Stage>[] = [
   ['changes a rule without its secret, disarms it, and asks before it is removed', changes],
 ]
 
-t.test('rules on the page', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('rules on the page', { skip: noBrowser }, async (t) => {
   const work = stateFolderOf(t)
   const film = await startSpeakingCamera(t, await makeFootage(work, 10), login, join(work, 'heard.s16'))
   await cameraTurn(t)

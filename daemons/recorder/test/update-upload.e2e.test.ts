@@ -104,94 +104,87 @@ async function publisherIn(t: Test, folder: string) {
   return { root: join(env.PLANTROOM_KEYS, 'roots/1.json'), release }
 }
 
-t.test(
-  '3A.update.upload a published file is uploaded, proven by root, and runs',
-  { skip, timeout: 400_000 },
-  async (t) => {
-    const { folder, root, start, vendor } = machine(t)
-    const people = await publisherIn(t, folder)
-    const strangers = await publisherIn(t, mkdtempIn(t))
-    copyFileSync(people.root, join(folder, 'update/trust/root.json'))
-    const recorder = await start()
-    const boss = clientOf(recorder.url)
-    await boss.setUp()
-    const upload = (bytes: Uint8Array) => boss.send('POST', '/api/update/upload', bytes)
-    const rejected = (why: RegExp) => ({ status: 400, body: { error: why, message: why, code: 'update_rejected' } })
-    const left = () => readdirSync(join(folder, 'recorder')).filter((name) => name.startsWith('upload'))
+t.test('3A.update.upload a published file is uploaded, proven by root, and runs', { skip }, async (t) => {
+  const { folder, root, start, vendor } = machine(t)
+  const people = await publisherIn(t, folder)
+  const strangers = await publisherIn(t, mkdtempIn(t))
+  copyFileSync(people.root, join(folder, 'update/trust/root.json'))
+  const recorder = await start()
+  const boss = clientOf(recorder.url)
+  await boss.setUp()
+  const upload = (bytes: Uint8Array) => boss.send('POST', '/api/update/upload', bytes)
+  const rejected = (why: RegExp) => ({ status: 400, body: { error: why, message: why, code: 'update_rejected' } })
+  const left = () => readdirSync(join(folder, 'recorder')).filter((name) => name.startsWith('upload'))
 
-    const one = await people.release('1.0.1')
-    t.match((await boss.call('GET', '/api/update')).body, { version: /./, why: null, isRunning: false, last: null })
-    t.equal((await clientOf(recorder.url).send('POST', '/api/update/upload', one)).status, 401)
+  const one = await people.release('1.0.1')
+  t.match((await boss.call('GET', '/api/update')).body, { version: /./, why: null, isRunning: false, last: null })
+  t.equal((await clientOf(recorder.url).send('POST', '/api/update/upload', one)).status, 401)
 
-    const tampered = Buffer.from(one)
-    tampered[tampered.length - 9] = (tampered.at(-9) ?? 0) ^ 1
-    t.match(await upload(tampered), rejected(/^Rejected: the file was damaged or changed/))
-    t.match(await upload(Buffer.from('PK')), rejected(/^Rejected: this is no release file/))
-    t.match(await upload(await strangers.release('2.0.0')), rejected(/^Rejected: .* signed by no release key/))
-    await cutUpload(recorder.url, boss.credentials, one)
-    await until('what was cut is gone', () => left().length === 0)
-    t.equal((await installedAt(root).current()).mark.version, '0.1.0')
+  const tampered = Buffer.from(one)
+  tampered[tampered.length - 9] = (tampered.at(-9) ?? 0) ^ 1
+  t.match(await upload(tampered), rejected(/^Rejected: the file was damaged or changed/))
+  t.match(await upload(Buffer.from('PK')), rejected(/^Rejected: this is no release file/))
+  t.match(await upload(await strangers.release('2.0.0')), rejected(/^Rejected: .* signed by no release key/))
+  await cutUpload(recorder.url, boss.credentials, one)
+  await until('what was cut is gone', () => left().length === 0)
+  t.equal((await installedAt(root).current()).mark.version, '0.1.0')
 
-    const two = await people.release('1.0.2')
-    t.match(await upload(two), { status: 202, body: { version: '1.0.2' } })
-    t.same(left(), [], 'root has it open')
-    const view = async () => (await boss.call('GET', '/api/update')).body
-    await until('it has ended', async () => {
-      const { isRunning, last } = await view()
-      return !isRunning && last?.outcome === 'applied'
-    })
-    t.match(await view(), { last: { text: '1.0.2 runs, in the place of 0.1.0' } })
-    const installed = installedAt(root)
-    t.match((await installed.current()).mark, { version: '1.0.2' })
-    t.ok(await installed.isWhole((await installed.current()).mark))
-    t.match(await upload(two), rejected(/^Rejected: the file has 1\.0\.2, and 1\.0\.2 runs/))
-    t.match(await upload(one), rejected(/^Rejected: the file has 1\.0\.1, and 1\.0\.2 runs/), 'no way back')
+  const two = await people.release('1.0.2')
+  t.match(await upload(two), { status: 202, body: { version: '1.0.2' } })
+  t.same(left(), [], 'root has it open')
+  const view = async () => (await boss.call('GET', '/api/update')).body
+  await until('it has ended', async () => {
+    const { isRunning, last } = await view()
+    return !isRunning && last?.outcome === 'applied'
+  })
+  t.match(await view(), { last: { text: '1.0.2 runs, in the place of 0.1.0' } })
+  const installed = installedAt(root)
+  t.match((await installed.current()).mark, { version: '1.0.2' })
+  t.ok(await installed.isWhole((await installed.current()).mark))
+  t.match(await upload(two), rejected(/^Rejected: the file has 1\.0\.2, and 1\.0\.2 runs/))
+  t.match(await upload(one), rejected(/^Rejected: the file has 1\.0\.1, and 1\.0\.2 runs/), 'no way back')
 
-    // A licence whose updates ended yesterday.
-    const { installationId, keyId } = (await boss.call('GET', '/api/license')).body
-    const lease = vendor.lease({ installationId, keyId }, Date.now(), { updatesUntil: Date.now() - DAY_MS })
-    t.match(await boss.call('POST', '/api/license/import', { lease }), { status: 200 })
-    const three = await people.release('1.0.3')
-    t.match(
-      await upload(three),
-      rejected(/^Rejected: 1\.0\.3 was signed on .*, and the licence includes updates until/),
-    )
-    t.match(await view(), { anyRelease: false, updatesUntil: lease.signed.updatesUntil })
+  // A licence whose updates ended yesterday.
+  const { installationId, keyId } = (await boss.call('GET', '/api/license')).body
+  const lease = vendor.lease({ installationId, keyId }, Date.now(), { updatesUntil: Date.now() - DAY_MS })
+  t.match(await boss.call('POST', '/api/license/import', { lease }), { status: 200 })
+  const three = await people.release('1.0.3')
+  t.match(await upload(three), rejected(/^Rejected: 1\.0\.3 was signed on .*, and the licence includes updates until/))
+  t.match(await view(), { anyRelease: false, updatesUntil: lease.signed.updatesUntil })
 
-    await recorder.stop('SIGKILL')
-    writeFileSync(join(folder, 'recorder/upload.part'), 'half')
-    const again = await start()
-    const next = clientOf(again.url)
-    await next.signIn()
-    t.same(left(), [], 'what a power cut left is gone')
-    t.match((await next.call('GET', '/api/update')).body.last, { outcome: 'applied', text: /1\.0\.2 runs/ })
+  await recorder.stop('SIGKILL')
+  writeFileSync(join(folder, 'recorder/upload.part'), 'half')
+  const again = await start()
+  const next = clientOf(again.url)
+  await next.signIn()
+  t.same(left(), [], 'what a power cut left is gone')
+  t.match((await next.call('GET', '/api/update')).body.last, { outcome: 'applied', text: /1\.0\.2 runs/ })
 
-    if (noBrowser) return
-    const rig = await openRig(t, again.url, { pictures: 'recorder', wanted: /status of (400|409)/ })
-    const { audit, page, visit } = rig
-    await page.getByLabel('User name', { exact: true }).fill(admin.username)
-    await page.getByLabel('Password', { exact: true }).fill(admin.password)
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByText('Footage goes to').or(page.getByText('Go on with set-up')).first().waitFor()
-    await visit('updates')
-    await page
-      .getByText(/1\.0\.2 runs, in the place of 0\.1\.0/)
-      .first()
-      .waitFor()
-    await audit(t, 'updates')
-    const choose = (file: string) => page.locator('input[type=file]').setInputFiles(file)
-    await choose(join(folder, '1.0.3.release'))
-    await page.getByText(/Rejected: 1\.0\.3 was signed on/).waitFor()
-    await audit(t, 'updates-rejected')
-    await people.release('1.0.4', '--security-fix')
-    await choose(join(folder, '1.0.4.release'))
-    await page
-      .getByText(/1\.0\.4 runs, in the place of 1\.0\.2/)
-      .first()
-      .waitFor()
-    await audit(t, 'updates-applied')
-  },
-)
+  if (noBrowser) return
+  const rig = await openRig(t, again.url, { pictures: 'recorder', wanted: /status of (400|409)/ })
+  const { audit, page, visit } = rig
+  await page.getByLabel('User name', { exact: true }).fill(admin.username)
+  await page.getByLabel('Password', { exact: true }).fill(admin.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('Footage goes to').or(page.getByText('Go on with set-up')).first().waitFor()
+  await visit('updates')
+  await page
+    .getByText(/1\.0\.2 runs, in the place of 0\.1\.0/)
+    .first()
+    .waitFor()
+  await audit(t, 'updates')
+  const choose = (file: string) => page.locator('input[type=file]').setInputFiles(file)
+  await choose(join(folder, '1.0.3.release'))
+  await page.getByText(/Rejected: 1\.0\.3 was signed on/).waitFor()
+  await audit(t, 'updates-rejected')
+  await people.release('1.0.4', '--security-fix')
+  await choose(join(folder, '1.0.4.release'))
+  await page
+    .getByText(/1\.0\.4 runs, in the place of 1\.0\.2/)
+    .first()
+    .waitFor()
+  await audit(t, 'updates-applied')
+})
 
 function mkdtempIn(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'plantroom-strangers-'))

@@ -9,7 +9,7 @@ import { admin, clientOf, headersOf } from './client.ts'
 import { BITS, BLOCK } from './counting-film.ts'
 import { cameraUser, openStage, pictureMoves, type Stage } from './page-stage.ts'
 
-t.test('the wall', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the wall', { skip: noBrowser }, async (t) => {
   const stage = await openStage(t)
   const boss = clientOf(stage.recorder.url)
   await boss.setUp()

@@ -13,7 +13,7 @@ interface Stage extends Rig {
   ids: string[]
 }
 
-t.test('the panel of the update server', { skip: noBrowser, timeout: 400_000 }, async (t) => {
+t.test('the panel of the update server', { skip: noBrowser }, async (t) => {
   await play<Stage>(t, await openStage(t), scenes)
 })
 

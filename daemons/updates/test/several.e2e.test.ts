@@ -65,7 +65,7 @@ async function halfUpload({ url }: Pick<Stage, 'url'>, files: string, version: s
   return () => upload.destroy()
 }
 
-t.test('what is done at one server counts at the other at once', { skip, timeout: 400_000 }, async (t) => {
+t.test('what is done at one server counts at the other at once', { skip }, async (t) => {
   const { one, other } = await pairOf(t)
   const cookie = await one.cookie()
   t.equal((await ask(`${other.url}/admin/api/session`, { headers: cookie })).status, 200, 'one session for both')
@@ -106,30 +106,26 @@ t.test('what is done at one server counts at the other at once', { skip, timeout
   t.equal((await ask(`${one.url}/admin/api/session`, { headers: cookie })).status, 401, 'signed out at both')
 })
 
-t.test(
-  'either is killed during an upload: the other one takes it, and nothing of it is left',
-  { skip, timeout: 400_000 },
-  async (t) => {
-    const { again, files, one, other } = await pairOf(t)
-    const cut = await halfUpload(one, files, '1.0.0')
-    await one.stop('SIGKILL')
-    cut()
-    t.equal((await other.publish('1.0.0', archive)).status, 200, 'at once')
-    t.equal(stored(files).length, 2, 'what the killed one had begun is there')
-    const cutOther = await halfUpload(other, files, '1.1.0')
-    await again(one)
-    await until('it has removed its own, and nothing of the other one', () => stored(files).length === 2)
-    t.match((await other.admin('GET', '/admin/api/uploads')).body, { uploads: [{ version: '1.1.0' }] })
-    await other.stop('SIGKILL')
-    cutOther()
-    await again(other)
-    await until('the other way round, too', () => stored(files).length === 1)
-  },
-)
+t.test('either is killed during an upload: the other one takes it, and nothing of it is left', { skip }, async (t) => {
+  const { again, files, one, other } = await pairOf(t)
+  const cut = await halfUpload(one, files, '1.0.0')
+  await one.stop('SIGKILL')
+  cut()
+  t.equal((await other.publish('1.0.0', archive)).status, 200, 'at once')
+  t.equal(stored(files).length, 2, 'what the killed one had begun is there')
+  const cutOther = await halfUpload(other, files, '1.1.0')
+  await again(one)
+  await until('it has removed its own, and nothing of the other one', () => stored(files).length === 2)
+  t.match((await other.admin('GET', '/admin/api/uploads')).body, { uploads: [{ version: '1.1.0' }] })
+  await other.stop('SIGKILL')
+  cutOther()
+  await again(other)
+  await until('the other way round, too', () => stored(files).length === 1)
+})
 
 t.test(
   'a database that is gone: known installations check, downloads go on, changes are 503, and all comes back',
-  { skip, timeout: 400_000 },
+  { skip },
   async (t) => {
     const { database, one, other } = await pairOf(t)
     const id = await one.enabled('1.0.0')
@@ -161,7 +157,7 @@ t.test(
 
 t.test(
   "with a bucket, files are nobody's own: published at one, fetched at the other, and what a killed one began is gone",
-  { skip, timeout: 400_000 },
+  { skip },
   async (t) => {
     const server = await startS3(t, 'updates')
     const folder = stateFolderOf(t)

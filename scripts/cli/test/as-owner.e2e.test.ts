@@ -153,7 +153,7 @@ t.test('update: root works in no folder that somebody else may change', { skip }
 })
 
 for (const [name, call] of Object.entries(CALLS)) {
-  t.test(`${name}: links and pipes in the folder lead root nowhere`, { skip, timeout: 400_000 }, (t) => {
+  t.test(`${name}: links and pipes in the folder lead root nowhere`, { skip }, (t) => {
     const place = placeOf(t)
     if (name === 'controller import') writeFileSync(join(place.own, 'file'), SITE)
     if (name === 'restore') {
@@ -178,7 +178,7 @@ for (const [name, call] of Object.entries(CALLS)) {
     t.end()
   })
 
-  t.test(`${name}: a folder of root’s in the way of the state is not taken`, { skip, timeout: 400_000 }, (t) => {
+  t.test(`${name}: a folder of root’s in the way of the state is not taken`, { skip }, (t) => {
     const place = placeOf(t)
     if (/restore|import/.test(name)) writeFileSync(join(place.own, 'file'), SITE)
     asEve('ln -s ../own link', place.state)
@@ -193,71 +193,63 @@ for (const [name, call] of Object.entries(CALLS)) {
   })
 }
 
-t.test(
-  'reads and writes what the caller may, and the folder where its owner may not pass',
-  { skip, timeout: 400_000 },
-  (t) => {
-    const place = placeOf(t)
-    // As /var/lib/private, where systemd keeps the folders of a service's user.
-    chmodSync(place.folder, 0o700)
-    const site = join(place.own, 'site.json')
-    const archive = join(place.own, 'b.tar.gz')
-    writeFileSync(site, SITE, { mode: 0o600 })
-    const at = ['--state', 'STATE']
-    t.match(place.run(['controller', 'import', site, ...at]), { code: 0, said: /rows of .*site\.json are the site in/ })
-    t.match(place.run(['password', 'controller', ...at, '--user', 'ada']), { code: 0, said: /ada of controller/ })
-    t.match(place.run(['controller', 'export', 'FILE', ...at]), { code: 0 })
-    t.match(JSON.parse(readFileSync(join(place.own, 'file'), 'utf8')), { site: [{ name: 'Mill' }] })
-    t.match(place.run(['controller', 'simulate', 'Tell', ...at]), { code: 0 })
-    t.match(place.run(['backup', 'controller', ...at, archive]), { code: 0, said: /files of controller are in/ })
-    t.match(statSync(archive), { uid: 0, mode: 0o100600 })
-    writeFileSync(join(place.state, 'later'), 'x')
-    t.match(place.run(['restore', 'controller', ...at, archive]), {
-      code: 0,
-      said: /What was there is in .*state\/restore\/before\./,
-    })
-    t.notOk(existsSync(join(place.state, 'later')))
-    t.same(
-      ['.', ...readdirSync(place.state)].filter((name) => statSync(join(place.state, name)).uid !== EVE),
-      [],
-      'all of it is the owner’s',
-    )
-    t.match(place.run(['controller', 'import', site, ...at]), { code: 0, said: /nothing was changed/ })
-    const beside = readdirSync(place.folder)
-    t.match(place.run(['backup', 'controller', ...at, join(place.own, 'no/b.tar.gz')]), {
-      code: 1,
-      said: /could not be written \(ENOENT\)/,
-    })
-    writeFileSync(archive, 'nonsense')
-    t.match(place.run(['restore', 'controller', ...at, archive]), { code: 2, said: /it is no backup of Plantroom/ })
-    t.same(readdirSync(place.folder), beside, 'nothing is left beside it')
-    t.same(readdirSync(join(place.state, 'restore')).sort(), ['before', 'done.json'], 'nor of what was refused')
-    t.end()
-  },
-)
+t.test('reads and writes what the caller may, and the folder where its owner may not pass', { skip }, (t) => {
+  const place = placeOf(t)
+  // As /var/lib/private, where systemd keeps the folders of a service's user.
+  chmodSync(place.folder, 0o700)
+  const site = join(place.own, 'site.json')
+  const archive = join(place.own, 'b.tar.gz')
+  writeFileSync(site, SITE, { mode: 0o600 })
+  const at = ['--state', 'STATE']
+  t.match(place.run(['controller', 'import', site, ...at]), { code: 0, said: /rows of .*site\.json are the site in/ })
+  t.match(place.run(['password', 'controller', ...at, '--user', 'ada']), { code: 0, said: /ada of controller/ })
+  t.match(place.run(['controller', 'export', 'FILE', ...at]), { code: 0 })
+  t.match(JSON.parse(readFileSync(join(place.own, 'file'), 'utf8')), { site: [{ name: 'Mill' }] })
+  t.match(place.run(['controller', 'simulate', 'Tell', ...at]), { code: 0 })
+  t.match(place.run(['backup', 'controller', ...at, archive]), { code: 0, said: /files of controller are in/ })
+  t.match(statSync(archive), { uid: 0, mode: 0o100600 })
+  writeFileSync(join(place.state, 'later'), 'x')
+  t.match(place.run(['restore', 'controller', ...at, archive]), {
+    code: 0,
+    said: /What was there is in .*state\/restore\/before\./,
+  })
+  t.notOk(existsSync(join(place.state, 'later')))
+  t.same(
+    ['.', ...readdirSync(place.state)].filter((name) => statSync(join(place.state, name)).uid !== EVE),
+    [],
+    'all of it is the owner’s',
+  )
+  t.match(place.run(['controller', 'import', site, ...at]), { code: 0, said: /nothing was changed/ })
+  const beside = readdirSync(place.folder)
+  t.match(place.run(['backup', 'controller', ...at, join(place.own, 'no/b.tar.gz')]), {
+    code: 1,
+    said: /could not be written \(ENOENT\)/,
+  })
+  writeFileSync(archive, 'nonsense')
+  t.match(place.run(['restore', 'controller', ...at, archive]), { code: 2, said: /it is no backup of Plantroom/ })
+  t.same(readdirSync(place.folder), beside, 'nothing is left beside it')
+  t.same(readdirSync(join(place.state, 'restore')).sort(), ['before', 'done.json'], 'nor of what was refused')
+  t.end()
+})
 
-t.test(
-  'names that somebody wrote into a file do not reach the terminal as they are',
-  { skip, timeout: 400_000 },
-  (t) => {
-    const place = placeOf(t)
-    const username = 'eve\u001b]0;owned\u0007\u009b31m\u202e'
-    const user = { username, role: 'admin', passwordHash: 'x', createdAt: 1 }
-    writeFileSync(
-      join(place.state, 'users.json'),
-      JSON.stringify({ version: 1, users: [user, { ...user, username: 'b' }] }),
-    )
-    chownSync(join(place.state, 'users.json'), EVE, EVE)
-    const asked = place.run(['password', 'gateway', '--state', 'STATE'])
-    t.match(asked, { code: 2, said: 'there are: eve\\u001b]0;owned\\u0007\\u009b31m\\u202e, b' })
-    const { said } = place.run(['password', 'gateway', '--state', 'STATE', '--user', username])
-    t.match(said, 'has a new password')
-    for (const sign of '\u001b\u0007\u009b\u202e') t.notOk((asked.said + said).includes(sign))
-    t.end()
-  },
-)
+t.test('names that somebody wrote into a file do not reach the terminal as they are', { skip }, (t) => {
+  const place = placeOf(t)
+  const username = 'eve\u001b]0;owned\u0007\u009b31m\u202e'
+  const user = { username, role: 'admin', passwordHash: 'x', createdAt: 1 }
+  writeFileSync(
+    join(place.state, 'users.json'),
+    JSON.stringify({ version: 1, users: [user, { ...user, username: 'b' }] }),
+  )
+  chownSync(join(place.state, 'users.json'), EVE, EVE)
+  const asked = place.run(['password', 'gateway', '--state', 'STATE'])
+  t.match(asked, { code: 2, said: 'there are: eve\\u001b]0;owned\\u0007\\u009b31m\\u202e, b' })
+  const { said } = place.run(['password', 'gateway', '--state', 'STATE', '--user', username])
+  t.match(said, 'has a new password')
+  for (const sign of '\u001b\u0007\u009b\u202e') t.notOk((asked.said + said).includes(sign))
+  t.end()
+})
 
-t.test('refuses a folder that a third one could exchange', { skip, timeout: 400_000 }, (t) => {
+t.test('refuses a folder that a third one could exchange', { skip }, (t) => {
   const place = placeOf(t)
   const call = ['password', 'gateway', '--state', 'STATE']
   chmodSync(place.folder, 0o777)
@@ -272,7 +264,7 @@ t.test('refuses a folder that a third one could exchange', { skip, timeout: 400_
   t.end()
 })
 
-t.test('what is made in a folder of somebody else is his from the start', { skip, timeout: 400_000 }, (t) => {
+t.test('what is made in a folder of somebody else is his from the start', { skip }, (t) => {
   const place = placeOf(t)
   const made = join(place.state, 'a/b')
   t.match(place.run(['password', 'gateway', '--state', made]), { code: 0 })
@@ -280,7 +272,7 @@ t.test('what is made in a folder of somebody else is his from the start', { skip
   t.end()
 })
 
-t.test('a daemon that root starts on a folder of somebody else becomes him', { skip, timeout: 400_000 }, (t) => {
+t.test('a daemon that root starts on a folder of somebody else becomes him', { skip }, (t) => {
   const place = placeOf(t)
   asEve('ln -s ../own/victim daemon.lock', place.state)
   const start = ['gateway', '--state', 'STATE', '--listen', '127.0.0.1:0', '--set', 'mdns.enabled=false']

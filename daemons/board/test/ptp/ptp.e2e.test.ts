@@ -2,6 +2,6 @@
 import t from 'tap'
 import { noClocks, threeClocks } from './three-clocks.ts'
 
-t.test('three boards and a clock that dies', { skip: noClocks(), timeout: 400_000 }, async (t) => {
+t.test('three boards and a clock that dies', { skip: noClocks() }, async (t) => {
   await threeClocks(t, (t, what, figure) => t.comment(`${Math.round(figure)} ${what}`))
 })

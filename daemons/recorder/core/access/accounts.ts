@@ -51,7 +51,7 @@ export interface AccountWish {
 /** Conditions whose sentence names other machines of the house, such as who takes alarms: for those who look after it. */
 const OF_ADMINISTRATORS: ReadonlySet<string> = new Set(['alarm_undelivered'])
 
-/** Whether an account is told of a condition of the ledger. @param about id of the camera that it is about */
+/** Whether an account may see a condition of the ledger. @param about id of the camera that it is about */
 export function mayHear(
   account: Pick<AccountRecord, 'cameras' | 'role'>,
   { about, what }: { about?: string | undefined; what: string },

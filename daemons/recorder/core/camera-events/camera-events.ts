@@ -84,7 +84,7 @@ export function createCameraEvents(needs: CameraEventsParts): CameraEvents {
         ...{ clock, limits, onvif, service },
         login: loginOf(camera),
         onNotices: (notices, isFirst) => take(parts, ear, notices, isFirst),
-        // Another pull point says anew what lasts.
+        // The next pull point reports the present states from the beginning.
         onGap() {
           ear.doubtful = new Set(ear.active.keys())
         },

@@ -1,4 +1,4 @@
-/** Listens to one camera: subscribes to its events, and anew where it is away or refuses, ever more seldom. */
+/** Subscribes to the events of one camera, and tries again at growing intervals while it is away or refuses. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'

@@ -1,6 +1,6 @@
 /**
  * What a camera says through a pull point, without a gap: it is renewed before it ends, and a camera that cannot renew gets
- * the next one while the one before still lives. What both say is told once.
+ * the next one while the one before still lives. What both report is delivered once.
  */
 import { type Clock, wait } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
@@ -90,6 +90,7 @@ export class Subscription {
   /** Asks it until the end. @returns what ended it */
   async pull(): Promise<Fault> {
     const { clock, limits, signal } = this.#parts
+    let fault = new Fault('onvif_failed', 'Nobody listens to the camera any more.')
     try {
       while (!signal.aborted) {
         const askedMs = clock.monotonicMs()
@@ -98,13 +99,11 @@ export class Subscription {
         const restMs = limits.leastMs - (clock.monotonicMs() - askedMs)
         if (restMs > 0) await pause(clock, restMs, signal)
       }
-      await this.#leave(this.#point)
-      return new Fault('onvif_failed', 'Nobody listens to the camera any more.')
     } catch (error) {
-      const fault = faultOf(error, 'onvif_failed', 'The camera does not tell its events.')
-      if (signal.aborted || KEPT.has(fault.code)) await this.#leave(this.#point)
-      return fault
+      fault = faultOf(error, 'onvif_failed', 'The camera does not tell its events.')
     }
+    if (signal.aborted || KEPT.has(fault.code)) await this.#leave(this.#point)
+    return fault
   }
 
   async #ask(): Promise<void> {
@@ -165,7 +164,7 @@ export class Subscription {
     this.#dueMs = clock.monotonicMs() + this.#renewAfter(before.lifeMs) / 2
   }
 
-  /** There is none any more. */
+  /** Makes the next one after the last one is gone. */
   async #replaceLost(): Promise<void> {
     const { clock, limits, signal } = this.#parts
     this.#gap()

@@ -89,12 +89,12 @@ export interface Rules {
 
 const MINUTE_MS = 60_000
 
-/** What a rule does may be what it waits for, such as a relay that a camera tells of: it would go round for ever. */
-function createRarity({ clock, onRepeating, perMinute }: RulesParts) {
+/** A rule may cause what triggers it, such as a relay whose switching the camera reports: it would run for ever. */
+function createRunLimit({ clock, onRepeating, perMinute }: RulesParts) {
   const minutes = new Map<string, { beganMs: number; count: number }>()
   return {
     /** Whether it may run once more in this minute. */
-    isRare(rule: Rule, camera: string | null): boolean {
+    mayRun(rule: Rule, camera: string | null): boolean {
       const key = `${rule.id} ${camera}`
       const nowMs = clock.monotonicMs()
       const known = minutes.get(key)
@@ -115,7 +115,7 @@ export function createRules(parts: RulesParts): Rules {
   const { book, clock, zone } = parts
   /** Monotonic instants of the last time, by rule and camera. */
   const ranMs = new Map<string, number>()
-  const rare = createRarity(parts)
+  const runLimit = createRunLimit(parts)
   const presence = createPresence({ clock, rules: book.list, cameras: parts.cameras, onOccurrence: fire })
   const normal = new Normal({ ...parts, rules: book.list, onOccurrence: fire })
 
@@ -135,7 +135,7 @@ export function createRules(parts: RulesParts): Rules {
 
   function fire(rule: Rule, occurrence: Occurrence): void {
     const { camera } = occurrence
-    if (isActive(rule) && isRested(rule, camera) && rare.isRare(rule, camera)) carryOut(parts, rule, occurrence)
+    if (isActive(rule) && isRested(rule, camera) && runLimit.mayRun(rule, camera)) carryOut(parts, rule, occurrence)
   }
 
   function happened(occurrence: Occurrence, isFor: (rule: Rule) => boolean): void {
@@ -158,7 +158,7 @@ export function createRules(parts: RulesParts): Rules {
         throw new Fault('unknown_rule', 'There is no button with this id. GET /api/action-buttons lists them.')
       if (!isActive(rule))
         throw new Fault('rule_off', `${rule.name} does nothing now: it is disarmed, or it is not its time.`)
-      if (!rare.isRare(rule, null))
+      if (!runLimit.mayRun(rule, null))
         throw new Fault('rule_busy', `${rule.name} was pressed ${parts.perMinute} times in this minute. Wait a minute.`)
       const sentence = `${by} pressed the button.`
       return carryOut(parts, rule, { type: 'button', at: clock.epochMs(), camera: null, sentence, by, facts: {} })
@@ -166,7 +166,7 @@ export function createRules(parts: RulesParts): Rules {
     changed() {
       const ids = new Set(book.list().map((rule) => rule.id))
       for (const key of ranMs.keys()) if (!ids.has(key.split(' ')[0] ?? '')) ranMs.delete(key)
-      rare.keep(ids)
+      runLimit.keep(ids)
       presence.changed()
       normal.changed()
     },

@@ -83,7 +83,7 @@ const onAPty = {
 
 t.test(
   'B.serial.rfc2217 python3-serial does everything it can, and tshark reads the session without a malformed packet',
-  { timeout: 400_000, skip: noSerial || noTshark, buffered: true },
+  { skip: noSerial || noTshark, buffered: true },
   async (t) => {
     const rig = await serialRig(t, ['rfc2217'])
     const [device] = rig.devices
@@ -131,7 +131,7 @@ async function readByTshark(t: Test, pcap: Buffer): Promise<void> {
 
 t.test(
   'B.serial.rfc2217 whatever ser2net answers python3-serial, the board answers the same',
-  { timeout: 400_000, skip: noSerial || noSer2net, buffered: true },
+  { skip: noSerial || noSer2net, buffered: true },
   async (t) => {
     const port = await ser2net(t)
     // ser2net does not answer DTR and RTS on a line that has none: without this the client cannot open it.

@@ -15,50 +15,46 @@ const noNamespace = existsSync('/usr/bin/socat') ? (noNetworkBecause() ?? false)
 
 const rigFor = serialRigs(t)
 
-t.test(
-  'B.serial settings are changed under load without a lost byte, and no client is dropped',
-  { timeout: 400_000 },
-  async (t) => {
-    const rig = await rigFor(t, ['raw', 'rfc2217'])
-    for (const [index, device] of rig.devices.entries()) {
-      device.onBytes((bytes) => void device.write(bytes))
-      const one = await client(t, rig.ports[index] ?? 0)
-      const piece = Buffer.alloc(4096)
-      let sent = 0
-      let changes = 0
-      await until('it is in', async () => (await rig.port(index + 1)).clients.length === 1)
-      const send = async () => {
-        while (changes < 30) {
-          // No FF: this client speaks no Telnet.
-          for (let at = 0; at < piece.length; at++) piece[at] = ((sent + at) * 7) % 251
-          if (!one.socket.write(Buffer.from(piece))) await new Promise((go) => one.socket.once('drain', go))
-          sent += piece.length
-          await new Promise((go) => setTimeout(go, 1))
-        }
-      }
-      const sending = send()
+t.test('B.serial settings are changed under load without a lost byte, and no client is dropped', async (t) => {
+  const rig = await rigFor(t, ['raw', 'rfc2217'])
+  for (const [index, device] of rig.devices.entries()) {
+    device.onBytes((bytes) => void device.write(bytes))
+    const one = await client(t, rig.ports[index] ?? 0)
+    const piece = Buffer.alloc(4096)
+    let sent = 0
+    let changes = 0
+    await until('it is in', async () => (await rig.port(index + 1)).clients.length === 1)
+    const send = async () => {
       while (changes < 30) {
-        const fields = {
-          baud: 9600 + changes,
-          stop_bits: (changes % 2) + 1,
-          flow: changes % 3 === 0 ? 'rtscts' : 'none',
-        }
-        const answer = await rig.set(fields, index + 1)
-        t.equal(answer.status, 200, JSON.stringify(answer.body))
-        changes++
+        // No FF: this client speaks no Telnet.
+        for (let at = 0; at < piece.length; at++) piece[at] = ((sent + at) * 7) % 251
+        if (!one.socket.write(Buffer.from(piece))) await new Promise((go) => one.socket.once('drain', go))
+        sent += piece.length
+        await new Promise((go) => setTimeout(go, 1))
       }
-      await sending
-      const heard = () => (index === 0 ? one.bytes() : withoutTelnet(one.bytes()))
-      await until('all has come back', () => heard().length === sent, 30_000)
-      t.ok(
-        heard().every((byte, at) => byte === (at * 7) % 251),
-        `port ${index + 1}: ${sent} bytes equal`,
-      )
-      t.equal(one.isClosed, false)
-      one.socket.destroy()
     }
-  },
-)
+    const sending = send()
+    while (changes < 30) {
+      const fields = {
+        baud: 9600 + changes,
+        stop_bits: (changes % 2) + 1,
+        flow: changes % 3 === 0 ? 'rtscts' : 'none',
+      }
+      const answer = await rig.set(fields, index + 1)
+      t.equal(answer.status, 200, JSON.stringify(answer.body))
+      changes++
+    }
+    await sending
+    const heard = () => (index === 0 ? one.bytes() : withoutTelnet(one.bytes()))
+    await until('all has come back', () => heard().length === sent, 30_000)
+    t.ok(
+      heard().every((byte, at) => byte === (at * 7) % 251),
+      `port ${index + 1}: ${sent} bytes equal`,
+    )
+    t.equal(one.isClosed, false)
+    one.socket.destroy()
+  }
+})
 
 /** What the server offered at the beginning, each of three bytes. */
 function withoutTelnet(bytes: Buffer): Buffer {
@@ -67,7 +63,7 @@ function withoutTelnet(bytes: Buffer): Buffer {
   return bytes.subarray(at)
 }
 
-t.test('B.serial.drop one client is dropped by its id, and that is in the journal', { timeout: 400_000 }, async (t) => {
+t.test('B.serial.drop one client is dropped by its id, and that is in the journal', async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   const [one, other] = [await client(t, port), await client(t, port)]
@@ -85,7 +81,7 @@ t.test('B.serial.drop one client is dropped by its id, and that is in the journa
   t.match(JSON.stringify((await rig.get('/api/journal')).body), /serial client dropped/)
 })
 
-t.test('B.serial keep-alive finds a vanished peer within 60 s', { timeout: 400_000, skip: noSs }, async (t) => {
+t.test('B.serial keep-alive finds a vanished peer within 60 s', { skip: noSs }, async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   await client(t, port)
@@ -133,18 +129,14 @@ for (const [what, isTalking] of [
   ['a quiet line', false],
   ['a line that goes on talking', true],
 ] as const)
-  t.test(
-    `B.serial a peer whose cable is cut is found on ${what}`,
-    { timeout: 400_000, skip: noNamespace },
-    async (t) => {
-      const { device, heard, cut, clients } = await clientBehindCable(t)
-      await until('it is in', async () => (await clients()).length === 1)
-      await device.write(Buffer.from('hello'))
-      await until('it hears the line', () => heard() === 'hello')
-      cut()
-      if (isTalking) await device.write(Buffer.from('anybody there?'))
-      // On its own the kernel would give it a quarter of an hour.
-      await until('it is given up', async () => (await clients()).length === 0)
-      t.same(await clients(), [])
-    },
-  )
+  t.test(`B.serial a peer whose cable is cut is found on ${what}`, { skip: noNamespace }, async (t) => {
+    const { device, heard, cut, clients } = await clientBehindCable(t)
+    await until('it is in', async () => (await clients()).length === 1)
+    await device.write(Buffer.from('hello'))
+    await until('it hears the line', () => heard() === 'hello')
+    cut()
+    if (isTalking) await device.write(Buffer.from('anybody there?'))
+    // On its own the kernel would give it a quarter of an hour.
+    await until('it is given up', async () => (await clients()).length === 0)
+    t.same(await clients(), [])
+  })

@@ -11,7 +11,7 @@ const noSocat = existsSync('/usr/bin/socat') ? false : 'needs socat'
 const rigFor = serialRigs(t, { sets: ['serial.write_idle_ms=0'] })
 const ALL = Buffer.from(Array.from({ length: 4096 }, (_, at) => (at * 7) & 255))
 
-t.test('B.serial.raw socat passes every byte value both ways', { timeout: 400_000, skip: noSocat }, async (t) => {
+t.test('B.serial.raw socat passes every byte value both ways', { skip: noSocat }, async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [device] = rig.devices
   device?.onBytes((bytes) => void device.write(bytes))
@@ -24,33 +24,29 @@ t.test('B.serial.raw socat passes every byte value both ways', { timeout: 400_00
   t.ok(Buffer.concat(got).equals(ALL))
 })
 
-t.test(
-  'B.serial a port is off until it is switched on, saved, and open again after a restart',
-  { timeout: 400_000 },
-  async (t) => {
-    const rig = await rigFor(t, ['raw'])
-    const [device] = rig.devices
-    await rig.set({ enabled: 0 })
-    const off = await rig.port()
-    t.match(off, { enabled: false, state: 'off' })
-    t.same(off.clients, [])
-    t.equal((await client(t, rig.ports[0] ?? 0)).isClosed, true)
-    const answer = await rig.set({ enabled: 'on', label: 'Boiler 2', parity: 'none', stop_bits: '2' })
-    t.match(answer, {
-      status: 200,
-      body: { port: rig.numberOf(1), enabled: true, state: 'open', label: 'Boiler 2', stop_bits: 2 },
-    })
-    t.match((await rig.get('/api/status')).body.verdict, {
-      state: 'ok',
-      text: 'One serial port is open, nobody is connected.',
-    })
-    const journal = (await rig.get('/api/journal')).body
-    t.match(JSON.stringify(journal), /serial port set.*Boiler 2/)
-    t.ok(device)
-  },
-)
+t.test('B.serial a port is off until it is switched on, saved, and open again after a restart', async (t) => {
+  const rig = await rigFor(t, ['raw'])
+  const [device] = rig.devices
+  await rig.set({ enabled: 0 })
+  const off = await rig.port()
+  t.match(off, { enabled: false, state: 'off' })
+  t.same(off.clients, [])
+  t.equal((await client(t, rig.ports[0] ?? 0)).isClosed, true)
+  const answer = await rig.set({ enabled: 'on', label: 'Boiler 2', parity: 'none', stop_bits: '2' })
+  t.match(answer, {
+    status: 200,
+    body: { port: rig.numberOf(1), enabled: true, state: 'open', label: 'Boiler 2', stop_bits: 2 },
+  })
+  t.match((await rig.get('/api/status')).body.verdict, {
+    state: 'ok',
+    text: 'One serial port is open, nobody is connected.',
+  })
+  const journal = (await rig.get('/api/journal')).body
+  t.match(JSON.stringify(journal), /serial port set.*Boiler 2/)
+  t.ok(device)
+})
 
-t.test('B.serial all invalid fields are reported at once, and nothing changes', { timeout: 400_000 }, async (t) => {
+t.test('B.serial all invalid fields are reported at once, and nothing changes', async (t) => {
   const rig = await serialRig(t, ['raw', 'raw'])
   const [one = 0, other = 0] = rig.ports
   const { status, body } = await rig.set({
@@ -83,53 +79,45 @@ t.test('B.serial all invalid fields are reported at once, and nothing changes', 
   t.match(await rig.port(), { tcp_port: one, data_bits: 8, state: 'open', fault: null })
 })
 
-t.test(
-  'B.serial.allow addresses and networks of both families are checked before a byte is read',
-  { timeout: 400_000 },
-  async (t) => {
-    const rig = await rigFor(t, ['raw'])
-    const [port = 0] = rig.ports
-    const mayCome = async (allow: string, host: string, from?: string) => {
-      await rig.set({ allow })
-      const one = await client(t, port, host, from)
-      one.socket.write('hello')
-      await until('let in or refused', async () => one.isClosed || (await rig.port()).clients.length > 0)
-      const isIn = !one.isClosed
-      one.socket.destroy()
-      await until('left', async () => (await rig.port()).clients.length === 0)
-      return isIn
-    }
-    t.equal(await mayCome('', '127.0.0.1'), true, 'empty: everyone')
-    t.equal(await mayCome('127.0.0.1', '127.0.0.1'), true)
-    t.equal(await mayCome('127.0.0.1', '127.0.0.1', '127.0.0.2'), false)
-    t.equal(await mayCome('127.0.0.0/30', '127.0.0.1', '127.0.0.3'), true)
-    t.equal(await mayCome('127.0.0.0/30', '127.0.0.1', '127.0.0.4'), false)
-    t.equal(await mayCome('::1', '::1'), true)
-    t.equal(await mayCome('::1', '127.0.0.1'), false)
-    t.equal(await mayCome('fd00::/8, ::ffff:127.0.0.1', '127.0.0.1'), true)
-    t.equal(await mayCome('fd00::/8', '::1'), false)
-    t.equal((await rig.port()).counters.clients_refused, 4)
-    t.match(JSON.stringify((await rig.get('/api/journal')).body), /serial client refused/)
-  },
-)
+t.test('B.serial.allow addresses and networks of both families are checked before a byte is read', async (t) => {
+  const rig = await rigFor(t, ['raw'])
+  const [port = 0] = rig.ports
+  const mayCome = async (allow: string, host: string, from?: string) => {
+    await rig.set({ allow })
+    const one = await client(t, port, host, from)
+    one.socket.write('hello')
+    await until('let in or refused', async () => one.isClosed || (await rig.port()).clients.length > 0)
+    const isIn = !one.isClosed
+    one.socket.destroy()
+    await until('left', async () => (await rig.port()).clients.length === 0)
+    return isIn
+  }
+  t.equal(await mayCome('', '127.0.0.1'), true, 'empty: everyone')
+  t.equal(await mayCome('127.0.0.1', '127.0.0.1'), true)
+  t.equal(await mayCome('127.0.0.1', '127.0.0.1', '127.0.0.2'), false)
+  t.equal(await mayCome('127.0.0.0/30', '127.0.0.1', '127.0.0.3'), true)
+  t.equal(await mayCome('127.0.0.0/30', '127.0.0.1', '127.0.0.4'), false)
+  t.equal(await mayCome('::1', '::1'), true)
+  t.equal(await mayCome('::1', '127.0.0.1'), false)
+  t.equal(await mayCome('fd00::/8, ::ffff:127.0.0.1', '127.0.0.1'), true)
+  t.equal(await mayCome('fd00::/8', '::1'), false)
+  t.equal((await rig.port()).counters.clients_refused, 4)
+  t.match(JSON.stringify((await rig.get('/api/journal')).body), /serial client refused/)
+})
 
-t.test(
-  'B.serial.allow a client that is no longer allowed is dropped at once, others stay',
-  { timeout: 400_000 },
-  async (t) => {
-    const rig = await rigFor(t, ['raw'])
-    const [port = 0] = rig.ports
-    const stays = await client(t, port, '127.0.0.1', '127.0.0.5')
-    const goes = await client(t, port, '127.0.0.1', '127.0.0.6')
-    await until('both are in', async () => (await rig.port()).clients.length === 2)
-    await rig.set({ allow: '127.0.0.5' })
-    await until('one has gone', () => goes.isClosed)
-    t.equal(stays.isClosed, false)
-    t.match((await rig.port()).clients, [{ address: '127.0.0.5', may_write: true }])
-  },
-)
+t.test('B.serial.allow a client that is no longer allowed is dropped at once, others stay', async (t) => {
+  const rig = await rigFor(t, ['raw'])
+  const [port = 0] = rig.ports
+  const stays = await client(t, port, '127.0.0.1', '127.0.0.5')
+  const goes = await client(t, port, '127.0.0.1', '127.0.0.6')
+  await until('both are in', async () => (await rig.port()).clients.length === 2)
+  await rig.set({ allow: '127.0.0.5' })
+  await until('one has gone', () => goes.isClosed)
+  t.equal(stays.isClosed, false)
+  t.match((await rig.port()).clients, [{ address: '127.0.0.5', may_write: true }])
+})
 
-t.test('B.serial.write all read; the setting decides which clients may write', { timeout: 400_000 }, async (t) => {
+t.test('B.serial.write all read; the setting decides which clients may write', async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   const [device] = rig.devices
@@ -166,7 +154,7 @@ t.test('B.serial.write all read; the setting decides which clients may write', {
   await until('both have heard it', () => [one, other].every((who) => String(who.bytes()) === 'for all'))
 })
 
-t.test('B.serial 64 clients hear every byte, a 65th is refused', { timeout: 400_000 }, async (t) => {
+t.test('B.serial 64 clients hear every byte, a 65th is refused', async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   const clients = await Promise.all(Array.from({ length: 64 }, () => client(t, port)))
@@ -182,7 +170,7 @@ t.test('B.serial 64 clients hear every byte, a 65th is refused', { timeout: 400_
   t.match(counters, { clients: 64, clients_total: 64, clients_refused: 1, clients_dropped: 0 })
 })
 
-t.test('B.serial a slow client is dropped and counted, and another misses nothing', { timeout: 400_000 }, async (t) => {
+t.test('B.serial a slow client is dropped and counted, and another misses nothing', async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   const [slow, quick] = [await client(t, port), await client(t, port)]
@@ -198,7 +186,7 @@ t.test('B.serial a slow client is dropped and counted, and another misses nothin
   t.match((await rig.port()).clients, { length: 1 })
 })
 
-t.test('B.serial an unplugged device keeps its clients, and comes back on its own', { timeout: 400_000 }, async (t) => {
+t.test('B.serial an unplugged device keeps its clients, and comes back on its own', async (t) => {
   const rig = await rigFor(t, ['raw'])
   const [device] = rig.devices
   const one = await client(t, rig.ports[0] ?? 0)

@@ -181,3 +181,21 @@ t.test('A.camera.cameraEventsStatus a fault about a pull point that is lost is n
   t.equal(times('CreatePullPointSubscriptionResponse'), made)
   t.notOk(states.has('failing'))
 })
+
+t.test('a camera that is no longer listened to gets its pull point back, also between two questions', async (t) => {
+  const { all, pass, points, say, times } = stage({ renew: undefined, mostPoints: 4, knowsUnsubscribe: true })
+  const settle = async () => {
+    for (let turn = 0; turn < 30; turn++) await Promise.resolve()
+  }
+  await pass(1)
+  say({ operation: undefined })
+  await settle()
+  const before = times('PullMessagesResponse')
+  say({ operation: undefined })
+  await settle()
+  t.equal(times('PullMessagesResponse'), before, 'it has its answer, and waits before it asks again')
+  t.equal(points.size, 1)
+  all.keep([])
+  await settle()
+  t.equal(points.size, 0)
+})
